@@ -220,7 +220,7 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
                 "MaybeUninit" if generic => {
                     refuse("a `MaybeUninit`", "may be uninitialized", "Use an `Option`");
                 }
-                _ if generic && is_cell(&name) => {
+                _ if generic && is_cell(&path.path) => {
                     refuse(&with_article(&name), "may change while it is sent", "Hold the value itself");
                 }
                 _ if !generic && is_atomic(&name) => {
@@ -329,7 +329,7 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
                     "may be uninitialized, and MPI reads every byte that it sends",
                     "Use the type itself, initialized",
                 ),
-                _ if generic && is_cell(&name) => {
+                _ if generic && is_cell(&path.path) => {
                     refuse(&with_article(&name), "may change while MPI reads it", "Hold the value itself");
                 }
                 _ if !generic && is_atomic(&name) => {
@@ -381,19 +381,14 @@ fn may_be_of_std(path: &Path) -> bool {
 }
 
 /// Returns `true` for the types of the standard library whose value may change behind a shared reference.
-fn is_cell(name: &str) -> bool {
+/// Users have types `Cell<T>` of their own, so that name must stand in its module.
+fn is_cell(path: &Path) -> bool {
+    let name = path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    let is_qualified = path.segments.len() > 1;
     matches!(
-        name,
-        "Cell"
-            | "RefCell"
-            | "UnsafeCell"
-            | "OnceCell"
-            | "OnceLock"
-            | "LazyCell"
-            | "LazyLock"
-            | "Mutex"
-            | "RwLock"
-    )
+        name.as_str(),
+        "RefCell" | "UnsafeCell" | "OnceCell" | "OnceLock" | "LazyCell" | "LazyLock" | "Mutex" | "RwLock"
+    ) || (name == "Cell" && is_qualified)
 }
 
 fn is_atomic(name: &str) -> bool {

@@ -246,19 +246,23 @@ pub enum Error {
         /// The reason why the message is not such a segment.
         reason: &'static str,
     },
-    /// Messages or values cannot be divided among all ranks.
+    /// A message cannot be divided among all ranks.
     #[error(
-        "{found} {what} cannot be divided among {ranks} ranks: each rank must have {}",
-        if what.starts_with("messages") {
-            "one message"
-        } else {
-            "an equal number of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
-        }
+        "{found} packed bytes cannot be divided among {ranks} ranks: each rank must have an equal number of \
+         whole values; an array is one value, so pass a slice of it (`&values[..]`)"
     )]
     Parts {
-        /// The name of the items that are divided, such as `packed bytes`.
+        /// The packed size of the message in bytes.
+        found: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// There are more or fewer messages than ranks.
+    #[error("there are {found} {what} for {ranks} ranks: each rank must have one")]
+    Messages {
+        /// The name of the messages: `messages to send` or `messages to receive into`.
         what: &'static str,
-        /// The number of items.
+        /// The number of messages.
         found: usize,
         /// The number of ranks.
         ranks: usize,
@@ -385,8 +389,8 @@ impl fmt::Debug for Error {
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
             Parameter Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Mismatch Announced
-            Segment Parts Wire Message Unsendable Marshal Memory Datatype Representation Argument Construction
-            Mpi
+            Segment Parts Messages Wire Message Unsendable Marshal Memory Datatype Representation Argument
+            Construction Mpi
         };
         write!(f, "{name}: {self}")
     }

@@ -135,7 +135,7 @@ pub trait PackedCollectives: Communicator {
     /// have another layout).
     ///
     /// # Errors
-    /// [`Error::Parts`] if there are not as many messages as ranks; otherwise the errors of
+    /// [`Error::Messages`] if there are not as many messages as ranks; otherwise the errors of
     /// [`all_gather_packed`](Self::all_gather_packed). If a message does not fit, nothing has been written.
     /// If a message holds an invalid value, the messages from lower ranks have been received.
     fn all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
@@ -156,7 +156,7 @@ pub trait PackedCollectives: Communicator {
             } else {
                 ("messages to send", messages.len())
             };
-            return Err(Error::Parts { what, found, ranks });
+            return Err(Error::Messages { what, found, ranks });
         }
         incoming.unpack_each(&all, into)
     }
@@ -507,7 +507,7 @@ pub(super) fn gather_to_all<S: Sendable + ?Sized>(
 fn part_of<M: Sendable + ?Sized>(message: &M, ranks: usize) -> Result<usize, Error> {
     let size = message.packed_size();
     let divides = size % ranks == 0 && (size / ranks) % message.step() == 0;
-    divides.then_some(size / ranks).ok_or(Error::Parts { what: "packed bytes", found: size, ranks })
+    divides.then_some(size / ranks).ok_or(Error::Parts { found: size, ranks })
 }
 
 /// Sends an equal part of a message to each rank, and returns the parts that come from them.

@@ -66,7 +66,7 @@ pub trait MessageCollectives: Communicator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parts`] if there are not as many values as ranks; otherwise those of
+    /// [`Error::Messages`] if there are not as many values as ranks; otherwise those of
     /// [`all_gather_vec`](Self::all_gather_vec).
     fn all_to_all_vec<M: FromMessage>(&self, messages: &[M]) -> Result<Vec<M>, Error> {
         let Members { communicator, ranks } = members(self)?;
@@ -84,7 +84,7 @@ pub trait MessageCollectives: Communicator {
         let outgoing: Vec<_> = own.iter().map(|message| [message.packed_size() as u64, drawn]).collect();
         let (all, parts) = exchange(communicator, &outgoing, |parts| parts.pack_each(&own))?;
         if !right {
-            return Err(Error::Parts { what: "messages to send", found: messages.len(), ranks });
+            return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
         }
         failed.map_or(Ok(()), Err)?;
         parts.make_each(&all, make)
@@ -156,8 +156,8 @@ pub trait MessageRoot: Root {
     /// passes `Some(values)`; the other ranks pass `None`.
     ///
     /// # Errors
-    /// At the root, [`Error::Parts`] if there are not as many values as ranks, and [`Error::Unsendable`] if
-    /// it has none or one that cannot be sent. Then [`Error::Message`] on the other ranks; otherwise those
+    /// At the root, [`Error::Messages`] if there are not as many values as ranks, and [`Error::Unsendable`]
+    /// if it has none or one that cannot be sent. Then [`Error::Message`] on the other ranks; otherwise those
     /// of [`all_gather_vec`](MessageCollectives::all_gather_vec).
     fn scatter_message<M: FromMessage>(&self, messages: Option<&[M]>) -> Result<M, Error> {
         let root = Rooted::of(self)?;
@@ -177,7 +177,7 @@ pub trait MessageRoot: Root {
             .collect();
         let (arrived, size) = scatter_each(root, Some(&own))?;
         if let Some(messages) = messages.filter(|_| right.is_none()) {
-            return Err(Error::Parts { what: "messages to send", found: messages.len(), ranks });
+            return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
         }
         failed.map_or(Ok(()), Err)?;
         messages.ok_or_else(none_to_send)?;

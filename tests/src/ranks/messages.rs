@@ -365,12 +365,12 @@ fn mistakes(world: &SimpleCommunicator) {
     assert!(at_root(root.scatter_message::<Config>(None).unwrap_err()));
     let few = (rank == 0).then(|| vec![config(1); size + 1]);
     match root.scatter_message(few.as_deref()) {
-        Err(Error::Parts { found, ranks, .. }) => assert_eq!((rank, found, ranks), (0, size + 1, size)),
+        Err(Error::Messages { found, ranks, .. }) => assert_eq!((rank, found, ranks), (0, size + 1, size)),
         other => assert!(rank > 0 && is_missing(other.unwrap_err())),
     }
     let one_short = vec![config(1); if rank == 0 { size - 1 } else { size }];
     match world.all_to_all_vec(&one_short) {
-        Err(Error::Parts { found, .. }) => assert_eq!((rank, found), (0, size - 1)),
+        Err(Error::Messages { found, .. }) => assert_eq!((rank, found), (0, size - 1)),
         other => assert!(is_missing(other.unwrap_err())),
     }
     let deep = |levels: usize| (0..levels).fold(Deep(None), |deep, _| Deep(Some(Box::new(deep))));

@@ -1,9 +1,9 @@
 use dtype_runtime::MpiDatatype;
-use std::cell::{Cell, RefCell};
+use std::cell::{self, RefCell};
 
 #[derive(MpiDatatype)]
 struct Cache {
-    hits: Cell<u64>,
+    hits: cell::Cell<u64>,
     last: RefCell<f64>,
 }
 

@@ -26,6 +26,27 @@ mod geometry {
     }
 }
 
+mod simulation {
+    use dtype_runtime::{MpiDatatype, MpiMessage};
+
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[repr(C)]
+    pub struct Cell<T> {
+        pub value: T,
+    }
+
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[repr(C)]
+    pub struct Row {
+        pub cells: [Cell<f64>; 4],
+    }
+
+    #[derive(MpiMessage)]
+    pub struct Rows {
+        pub cells: Vec<Cell<f64>>,
+    }
+}
+
 #[derive(MpiDatatype, Clone, Copy)]
 #[repr(C)]
 pub struct Grid {
@@ -39,4 +60,7 @@ fn main() {
     let string = geometry::String { tension: 2.0 };
     let (cell, cells) = (Cell { corner: [0.0; 3] }, [Cell { corner: [1.0; 2] }; 2]);
     assert_eq!(pack(&[Grid { cell, cells, bounds: (bounds, string) }]).len(), 76);
+    let cells = [simulation::Cell { value: 1.0 }; 4];
+    assert_eq!(pack(&[simulation::Row { cells }]).len(), 32);
+    assert!(dtype_runtime::message::to_bytes(&simulation::Rows { cells: cells.to_vec() }).is_ok());
 }
