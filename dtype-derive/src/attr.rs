@@ -62,17 +62,20 @@ pub(crate) struct MessageAttributes {
     pub(crate) runtime: Path,
     /// The predicates that replace the inferred bound for each type parameter.
     pub(crate) bound: Option<Vec<WherePredicate>>,
+    /// `true` if values can be sent and not received.
+    pub(crate) send_only: bool,
 }
 
 impl MessageAttributes {
     /// Parses all `#[mpi(...)]` on a type. Adds their mistakes to `errors`.
     pub(crate) fn of(attributes: &[Attribute], errors: &mut Errors) -> Self {
-        let mut found = Self { runtime: default_runtime(), bound: None };
-        for_each_option(attributes, &["crate", "bound"], "a message", errors, |name, meta| {
-            if name == "crate" {
-                found.runtime = runtime(meta)?;
-            } else {
-                found.bound = Some(bound(meta, "FromMessage")?);
+        let mut found = Self { runtime: default_runtime(), bound: None, send_only: false };
+        let known = ["crate", "bound", "send_only"];
+        for_each_option(attributes, &known, "a message", errors, |name, meta| {
+            match name {
+                "crate" => found.runtime = runtime(meta)?,
+                "bound" => found.bound = Some(bound(meta, "FromMessage")?),
+                _ => found.send_only = true,
             }
             Ok(())
         });

@@ -20,6 +20,20 @@ impl Errors {
     }
 }
 
+/// Says in the user's words what syn says of its own features.
+pub(crate) fn in_plain_words(errors: Error) -> Error {
+    let mut all = Errors::default();
+    for error in errors {
+        let is_of_syn = error.to_string().starts_with("unsupported expression");
+        all.push(if is_of_syn { Error::new(error.span(), LENGTH) } else { error });
+    }
+    all.0.expect("an error has one message or more")
+}
+
+/// The advice for a length that syn cannot parse without its feature `full`.
+const LENGTH: &str = "this length is too complicated for the derive: write `const N: usize = …;` above the \
+                      type, and `[T; N]` here";
+
 /// Returns the errors as calls of `compile_error!`. The calls that syn writes begin with `::core`, which does
 /// not resolve in a crate of edition 2015; so that prefix is removed.
 pub(crate) fn refusals(errors: Error) -> TokenStream {

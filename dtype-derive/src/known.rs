@@ -148,14 +148,10 @@ fn of_tuple(ty: &Type, fields: Vec<KnownLayout>, facts: &mut Facts) -> Option<Kn
     Some(KnownLayout { tree, size, align: largest, niche })
 }
 
-/// Returns `true` if values of a type may hold values of a type parameter: the type names the parameter and
-/// is not `PhantomData`.
+/// Returns `true` if values of a type may hold values of a type parameter: the type names the parameter, and
+/// not only in `PhantomData`.
 pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
-    let last = match ty {
-        Type::Path(path) => path.path.segments.last(),
-        _ => None,
-    };
-    last.is_none_or(|last| last.ident != "PhantomData") && names(ty, parameter)
+    has_token_in_values(ty, &|token| matches!(token, TokenTree::Ident(ident) if ident == parameter))
 }
 
 /// Returns `true` if a type contains a name.
@@ -183,14 +179,45 @@ pub(crate) fn may_name_alias(ty: &Type) -> bool {
     })
 }
 
-/// Returns `true` if a type contains a reference.
+/// Returns `true` if values of a type may contain a reference.
 pub(crate) fn has_reference(ty: &Type) -> bool {
-    has_token(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '&'))
+    has_token_in_values(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '&'))
 }
 
-/// Returns `true` if a type contains a lifetime.
+/// Returns `true` if values of a type may borrow for a lifetime that the type names.
 pub(crate) fn has_lifetime(ty: &Type) -> bool {
-    has_token(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '\''))
+    has_token_in_values(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '\''))
+}
+
+/// Looks for a token of a type, except in the arguments of `PhantomData`.
+fn has_token_in_values(ty: &Type, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
+    fn among(tokens: TokenStream, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
+        // The number of angle brackets that are open, from those of `PhantomData` on.
+        let (mut open, mut last) = (None, ' ');
+        for token in tokens {
+            let found = match &token {
+                TokenTree::Group(group) => open.is_none() && among(group.stream(), is_it),
+                token => open.is_none() && is_it(token),
+            };
+            if found {
+                return true;
+            }
+            match (&token, open) {
+                (TokenTree::Ident(name), None) if name == "PhantomData" => open = Some(0),
+                (TokenTree::Punct(punct), Some(levels)) => match (last, punct.as_char()) {
+                    (_, '<') => open = Some(levels + 1),
+                    // Not the end of an arrow.
+                    (before, '>') if before != '-' => open = if levels > 1 { Some(levels - 1) } else { None },
+                    (_, ',') if levels == 0 => open = None,
+                    _ => {}
+                },
+                _ => {}
+            }
+            last = if let TokenTree::Punct(punct) = &token { punct.as_char() } else { ' ' };
+        }
+        false
+    }
+    among(ty.to_token_stream(), is_it)
 }
 
 fn has_token(ty: &Type, is_it: &impl Fn(&TokenTree) -> bool) -> bool {

@@ -185,7 +185,7 @@ mod valid;
 /// ```
 #[proc_macro_derive(MpiDatatype, attributes(mpi))]
 pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
-    let input = syn::parse(input).and_then(|input| expand::derive(&input));
+    let input = syn::parse(input).map_err(errors::in_plain_words).and_then(|input| expand::derive(&input));
     input.unwrap_or_else(errors::refusals).into()
 }
 
@@ -213,7 +213,9 @@ pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
 /// ```
 ///
 /// A type with references, such as `&str`, can be sent and not received: it has only `MpiMessage`. What was
-/// sent so can be received as a type of the same name with the same fields that owns them.
+/// sent so can be received as a type of the same name with the same fields that owns them: `Vec<&str>` as
+/// `Vec<String>`. A sequence of references to numbers is not a sequence of numbers, though, because those
+/// travel as one block.
 ///
 /// # On a field
 ///
@@ -236,7 +238,12 @@ pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
 ///
 /// # On the type
 ///
+/// `#[mpi(send_only)]`: values can be sent and not received. It is needed for types that borrow where the
+/// definition does not show it, such as a type alias of a reference.
+///
 /// `#[mpi(bound = "…")]`: the predicates of the `where` clauses, instead of a bound for each type parameter.
+/// Types with lifetimes that contain each other need `#[mpi(bound = "")]`, on one of them or more.
+///
 /// `#[mpi(crate = "…")]`: the path of `dtype_runtime`, if the crate is renamed or re-exported.
 ///
 /// ```
@@ -251,7 +258,7 @@ pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_derive(MpiMessage, attributes(mpi))]
 pub fn derive_mpi_message(input: TokenStream) -> TokenStream {
-    let input = syn::parse(input).and_then(|input| message::derive(&input));
+    let input = syn::parse(input).map_err(errors::in_plain_words).and_then(|input| message::derive(&input));
     input.unwrap_or_else(errors::refusals).into()
 }
 

@@ -29,7 +29,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let item = Item { input, variants };
     let runtime = &attributes.runtime;
     let bounded = |name| item.bounded(attributes.bound.as_ref(), name);
-    let (written, made) = (item.written(&bounded("MpiMessage")), item.made(&bounded("FromMessage")));
+    let written = item.written(&bounded("MpiMessage"));
+    let made = (!attributes.send_only).then(|| item.made(&bounded("FromMessage")));
     Ok(ours! {
         // The expansion names the user's type and fields, which may be deprecated, but does not use them.
         #[allow(deprecated)]
@@ -138,9 +139,11 @@ impl Item<'_> {
         if name == "FromMessage" {
             bounds.extend(self.fields().filter(|field| field.skipped).map(|field| with_default(field.ty)));
             // A type that borrows cannot be made, if it is no `Cow`. The type itself is no bound of its own.
-            let may_borrow = |field: &&Field<'_>| {
-                !field.skipped && known::has_lifetime(field.ty) && !self.is_within(field.ty)
-            };
+            // Types that contain each other cannot be bounds of each other, so the user's bounds replace
+            // those of types that only name a lifetime.
+            let borrows = if own.is_none() { known::has_lifetime } else { known::has_reference };
+            let may_borrow =
+                |field: &&Field<'_>| !field.skipped && borrows(field.ty) && !self.is_within(field.ty);
             bounds.extend(self.fields().filter(may_borrow).map(|field| with_made(field.ty)));
         }
         if !bounds.is_empty() {
@@ -199,7 +202,7 @@ impl Item<'_> {
                     __dtype::greatest(&[#(<#types as __dtype::MpiMessage>::KEPT),*]);
 
                 fn describe(__dtype_of: &mut __dtype::Fingerprint) {
-                    __dtype_of.recursive(::core::any::type_name::<Self>(), |__dtype_of| {
+                    __dtype_of.item::<Self>(|__dtype_of| {
                         __dtype_of.add(#name);
                         __dtype_of.number(#count);
                         #(#described)*
@@ -236,10 +239,10 @@ impl Item<'_> {
                 variant.calls(|ty, name| {
                     ours! {
                         if <#ty as __dtype::MpiMessage>::KEPT == <Self as __dtype::MpiMessage>::KEPT
-                            && let lent @ ::core::option::Option::Some(_) =
+                            && let __dtype_lent @ ::core::option::Option::Some(_) =
                                 <#ty as __dtype::FromMessage>::lend(#name, __dtype_size)
                         {
-                            return lent;
+                            return __dtype_lent;
                         }
                     }
                 }),

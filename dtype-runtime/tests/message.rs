@@ -271,6 +271,129 @@ fn what_borrows_is_received_as_what_owns() {
 }
 
 #[test]
+fn sequences_of_what_borrows_are_sequences_of_what_owns() {
+    #[derive(MpiMessage, PartialEq, Debug)]
+    struct Inner<S>(S);
+    #[derive(MpiMessage, PartialEq, Debug)]
+    struct Outer<A, B> {
+        a: Inner<A>,
+        b: Vec<Inner<B>>,
+    }
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[repr(C)]
+    struct Padded(u8, u32);
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[repr(C, packed)]
+    struct Dense(u8, u32);
+    fn is_another<T: FromMessage>(sent: &(impl MpiMessage + ?Sized)) {
+        let error = from_bytes::<T>(&to_bytes(sent).unwrap()).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("another type"), "{error}");
+    }
+    fn becomes<T: FromMessage + PartialEq + Debug>(sent: &(impl MpiMessage + ?Sized), expected: &T) {
+        assert_eq!(from_bytes::<T>(&to_bytes(sent).unwrap()).unwrap(), *expected);
+    }
+    let owned = vec!["ab".to_owned(), String::new(), "cd".to_owned()];
+    becomes(&["ab", "", "cd"][..], &owned);
+    becomes(&[Cow::Borrowed("ab"), "".into(), "cd".into()][..], &owned);
+    becomes(&owned, &owned.iter().cloned().map(String::into_boxed_str).collect::<Vec<_>>());
+    becomes(&[&[1u8, 2][..], &[]][..], &vec![vec![1u8, 2], vec![]]);
+    becomes(&BTreeSet::from(["ab", "cd"]), &BTreeSet::from(["ab".to_owned(), "cd".to_owned()]));
+    becomes(&BTreeMap::from([("ab", "cd")]), &BTreeMap::from([("ab".to_owned(), "cd".to_owned())]));
+    becomes(&vec![("ab",)], &vec![("ab".to_owned(),)]);
+    becomes(&vec![Wrapping(7u64); 10_000], &vec![7u64; 10_000]);
+    assert_eq!(to_bytes(&vec![Box::new(1u8); 10]).unwrap().len(), 4 + 10 + 32);
+    same(&vec![Box::new(1.5f64); 10_000]);
+
+    // A struct of each is described twice on one side, and once on the other.
+    let (a, b) = (Inner("ab"), vec![Inner("cd".to_owned())]);
+    let expected = Outer { a: Inner("ab".to_owned()), b: vec![Inner("cd".to_owned())] };
+    becomes(&Outer { a, b }, &expected);
+
+    // Values that are copied all at once are none that are copied one by one, however many there are.
+    for count in [1, 10_000] {
+        is_another::<Vec<u8>>(&vec![&4u8; count]);
+        is_another::<Vec<f64>>(&vec![Box::new(4f64); count]);
+        is_another::<Vec<Box<f64>>>(&vec![4f64; count]);
+        is_another::<Vec<Dense>>(&vec![Padded(1, 2); count]);
+    }
+    is_another::<[[u8; 20_000]; 2]>(&[&[1u8; 20_000]; 2]);
+}
+
+#[test]
+fn types_of_one_name_are_two_types() {
+    #[derive(MpiMessage)]
+    struct Twice<T>(T);
+    macro_rules! within {
+        ($number:ty, $value:expr) => {{
+            #[derive(MpiMessage)]
+            struct S(Twice<T>);
+            use inner::S as T;
+            #[allow(clippy::items_after_statements)]
+            mod inner {
+                #[derive(dtype_runtime::MpiMessage)]
+                pub struct S(pub $number);
+            }
+            to_bytes(&S(Twice(T($value)))).unwrap()
+        }};
+    }
+    let (first, second) = (within!(u32, 1), within!(f32, 1.0));
+    assert_ne!(first[first.len() - 32..][..8], second[second.len() - 32..][..8]);
+}
+
+/// Types of which each has several fields of the next: the time must not double with each.
+#[test]
+fn large_graphs_of_types_are_described_at_once() {
+    macro_rules! chain {
+        ($first:ident $second:ident $($more:ident)*) => {
+            #[derive(MpiMessage, Default)]
+            struct $first(Vec<$second>, Vec<$second>, Vec<$second>, Vec<Round0>, Option<Box<$first>>);
+            chain!($second $($more)*);
+        };
+        ($last:ident) => {
+            #[derive(MpiMessage, Default)]
+            struct $last(Vec<Round0>, Vec<$last>);
+        };
+    }
+    chain! {
+        Round0 Round1 Round2 Round3 Round4 Round5 Round6 Round7 Round8 Round9 Round10 Round11 Round12 Round13
+        Round14 Round15 Round16 Round17 Round18 Round19 Round20 Round21 Round22 Round23 Round24 Round25
+    }
+    let bytes = to_bytes(&Round0::default()).unwrap();
+    assert!(from_bytes::<Round0>(&bytes).is_ok() && from_bytes::<Round1>(&bytes).is_err());
+}
+
+#[test]
+fn large_values_are_read_in_place() {
+    #[derive(MpiMessage)]
+    struct Link {
+        values: [f64; 1000],
+        next: Option<Box<Link>>,
+    }
+    #[derive(MpiDatatype, Clone)]
+    struct Grid {
+        cells: [f64; 2 << 20],
+    }
+    // SAFETY: zeros are numbers.
+    let grid = || unsafe { Box::<Grid>::new_zeroed().assume_init() };
+    let (sent, mut into) = (grid(), grid());
+    into.cells[7] = 1.0;
+    dtype_runtime::message::from_bytes_into(&to_bytes(&sent).unwrap(), &mut into).unwrap();
+    assert_eq!(into.cells[7], 0.0);
+    let mut cells: Box<[f64; 2 << 20]> = vec![0.0; 2 << 20].into_boxed_slice().try_into().unwrap();
+    let bytes = to_bytes(&cells).unwrap();
+    cells[7] = 1.0;
+    dtype_runtime::message::from_bytes_into(&bytes, &mut cells).unwrap();
+    assert_eq!(cells[7], 0.0);
+
+    // A message cannot nest values that do not fit the stack together.
+    let list =
+        |links| (0..links).fold(None, |next, _| Some(Box::new(Link { values: [0.0; 1000], next }))).unwrap();
+    assert!(from_bytes::<Box<Link>>(&to_bytes(&list(30)).unwrap()).is_ok());
+    let error = from_bytes::<Box<Link>>(&to_bytes(&list(127)).unwrap()).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("have 264264 bytes, too many for the stack"), "{error}");
+}
+
+#[test]
 fn another_type_is_an_error() {
     let bytes = to_bytes(&config()).unwrap();
     let message = |error: Error| error.to_string();
@@ -427,4 +550,45 @@ proptest! {
         of(&vec![vec![1u8]], &bytes, [in_band, front], number);
         of(&vec![node(1)], &bytes, [in_band, front], number);
     }
+}
+
+#[test]
+#[cfg(feature = "ndarray")]
+fn arrays_of_too_many_dimensions_are_not_sent() {
+    let array = ndarray::ArrayD::<u8>::zeros(vec![1; 33]);
+    let error = to_bytes(&array).unwrap_err().to_string();
+    assert_eq!(error, "the value cannot be sent: an array has 33 dimensions, more than 32");
+}
+
+#[test]
+#[cfg(feature = "serde")]
+fn what_serde_cannot_write_leaves_the_message_as_it_was() {
+    use dtype_runtime::message::{Fingerprint, Reader, Serde, Writer};
+
+    struct No;
+    impl serde::Serialize for No {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("not today"))
+        }
+    }
+    struct Perhaps(u8, Serde<No>);
+    impl MpiMessage for Perhaps {
+        fn describe(of: &mut Fingerprint) {
+            of.add("Perhaps");
+        }
+        fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+            to.bytes(&[self.0]);
+            assert!(matches!(self.1.write(to), Err(Error::Unsendable { .. })));
+            Ok(())
+        }
+    }
+    impl FromMessage for Perhaps {
+        fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+            let [number] = from.array()?;
+            Ok(Self(number, Serde(No)))
+        }
+    }
+    let values = vec![Perhaps(1, Serde(No)), Perhaps(2, Serde(No))];
+    let copy: Vec<Perhaps> = from_bytes(&to_bytes(&values).unwrap()).unwrap();
+    assert_eq!(copy.iter().map(|value| value.0).collect::<Vec<_>>(), [1, 2]);
 }

@@ -1,6 +1,10 @@
 //! Arrays of `ndarray` and matrices of `nalgebra` as messages: the shape, and then the elements.
 
-use super::{Fingerprint, FromMessage, MpiMessage, Reader, Writer, limits::malformed};
+use super::{
+    Fingerprint, FromMessage, MpiMessage, Reader, Writer,
+    limits::{malformed, unsendable},
+    sequences::describe_values,
+};
 use crate::Error;
 
 #[cold]
@@ -12,9 +16,12 @@ fn misshapen(shape: &[usize]) -> Error {
 mod of_ndarray {
     use ndarray::{Array, ArrayBase, Data, Dimension, IxDyn};
 
-    use super::{Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, malformed, misshapen};
+    use super::{
+        Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, malformed, misshapen,
+        unsendable,
+    };
 
-    /// The greatest number of dimensions that are read.
+    /// The greatest number of dimensions.
     const MOST: usize = 32;
 
     impl<T: MpiMessage, S: Data<Elem = T>, D: Dimension> MpiMessage for ArrayBase<S, D> {
@@ -22,12 +29,15 @@ mod of_ndarray {
         const KEPT: usize = Vec::<T>::KEPT;
 
         fn describe(of: &mut Fingerprint) {
-            of.field("ndarray", <T>::describe);
+            of.field("ndarray", describe_values::<T>);
             of.number(D::NDIM.map_or(u64::MAX, |dimensions| dimensions as u64));
         }
 
         /// Writes the shape, and the elements in the order of their indices: as a slice if they are one.
         fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+            if self.ndim() > MOST {
+                return Err(unsendable(too_many(self.ndim())));
+            }
             if D::NDIM.is_none() {
                 to.length(self.ndim());
             }
@@ -53,7 +63,7 @@ mod of_ndarray {
                 Vec::read(from)?
             } else {
                 let count = from.fits::<T>(count(&shape)?, T::LEAST)?;
-                from.nested(|from| (0..count).map(|_| T::read(from)).collect::<Result<_, _>>())?
+                from.nested::<T, _>(|from| (0..count).map(|_| T::read(from)).collect::<Result<_, _>>())?
             };
             let array = Array::from_shape_vec(IxDyn(&shape), elements);
             array.and_then(Array::into_dimensionality).map_err(|_| misshapen(&shape))
@@ -64,13 +74,17 @@ mod of_ndarray {
     fn shape<D: Dimension>(from: &mut Reader<'_>) -> Result<(Vec<usize>, bool), Error> {
         let dimensions = D::NDIM.map_or_else(|| from.length(), Ok)?;
         if dimensions > MOST {
-            return Err(malformed(format!("an array of {dimensions} dimensions")));
+            return Err(malformed(too_many(dimensions)));
         }
         let shape = (0..dimensions).map(|_| from.length()).collect::<Result<_, _>>()?;
         match from.array()? {
             [slice @ (0 | 1)] => Ok((shape, slice == 1)),
             [other] => Err(malformed(format!("an array of the unknown form {other}"))),
         }
+    }
+
+    fn too_many(dimensions: usize) -> String {
+        format!("an array has {dimensions} dimensions, more than {MOST}")
     }
 
     fn count(shape: &[usize]) -> Result<usize, Error> {
@@ -83,7 +97,7 @@ mod of_ndarray {
 mod of_nalgebra {
     use nalgebra::{ArrayStorage, Const, Dim, Dyn, Matrix, SMatrix, Scalar, VecStorage};
 
-    use super::{Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, misshapen};
+    use super::{Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, misshapen};
 
     impl<T: MpiMessage + Scalar, const R: usize, const C: usize> MpiMessage for SMatrix<T, R, C> {
         const LEAST: usize = <[[T; R]; C]>::LEAST;
@@ -120,7 +134,7 @@ mod of_nalgebra {
                 const KEPT: usize = Vec::<T>::KEPT;
 
                 fn describe(of: &mut Fingerprint) {
-                    of.field("nalgebra", T::describe);
+                    of.field("nalgebra", describe_values::<T>);
                     for dimension in [<$rows>::try_to_usize(), <$columns>::try_to_usize()] {
                         of.number(dimension.map_or(u64::MAX, |length| length as u64));
                     }

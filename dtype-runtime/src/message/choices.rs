@@ -176,8 +176,8 @@ macro_rules! tuples {
             }
 
             fn lend(&mut self, _size: usize) -> Option<OwnedMemory> {
-                $(if $name::KEPT == Self::KEPT {
-                    return self.$index.lend(_size);
+                $(if $name::KEPT == Self::KEPT && let lent @ Some(_) = self.$index.lend(_size) {
+                    return lent;
                 })*
                 None
             }

@@ -1,6 +1,10 @@
 //! Slices of values that all have the same number of bytes in a message.
 
-use std::{fmt, marker::PhantomData, mem::MaybeUninit};
+use std::{
+    fmt,
+    marker::PhantomData,
+    mem::{self, MaybeUninit},
+};
 
 use super::{OwnedMemory, Reader, Writer, reader::too_short};
 use crate::Error;
@@ -76,6 +80,38 @@ impl<T> Fixed<T> {
             (self.read)(values.as_mut_ptr().cast(), N, from)?;
             Ok(values.assume_init())
         }
+    }
+
+    /// Reads values in place of old ones, which need not fit the stack.
+    pub(crate) fn read_over<const N: usize>(
+        self,
+        values: &mut [T; N],
+        from: &mut Reader<'_>,
+    ) -> Result<(), Error> {
+        /// Drops the old values. They are on the stack of this function alone.
+        #[inline(never)]
+        fn replace<T, const N: usize>(
+            fixed: Fixed<T>,
+            values: &mut [T; N],
+            from: &mut Reader<'_>,
+        ) -> Result<(), Error> {
+            *values = fixed.read(from)?;
+            Ok(())
+        }
+        if mem::needs_drop::<T>() {
+            return replace(self, values, from);
+        }
+        // SAFETY: 1, by the array. The old values need no drop.
+        unsafe { (self.read)(values.as_mut_ptr().cast(), N, from) }
+    }
+
+    /// Returns the functions for slices of a wrapper.
+    ///
+    /// # Safety
+    /// 1. `W` has the layout of `T`, and the same valid values.
+    pub(super) const unsafe fn of_wrapper<W>(self) -> Fixed<W> {
+        let Self { least, slice, write, read, check, check_memory, .. } = self;
+        Fixed { least, slice, write, read, check, check_memory, of: PhantomData }
     }
 
     /// Reads `count` values into a vector, in place of those that it has.

@@ -53,10 +53,8 @@ impl OwnedMemory {
     /// Fills the first `size` bytes.
     ///
     /// # Errors
-    /// The errors of `fill`.
-    ///
-    /// # Panics
-    /// If there is less memory.
+    /// The errors of `fill`;
+    /// [`Error::Memory`] if there is less memory.
     ///
     /// # Safety
     /// 1. If `fill` returns no error, it has initialized `size` bytes from its argument on. It writes no
@@ -67,10 +65,18 @@ impl OwnedMemory {
         size: usize,
         fill: impl FnOnce(*mut u8) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        assert!(size <= self.layout.size(), "{size} bytes do not fit {:?}", self.layout);
+        if size > self.layout.size() {
+            return Err(Error::Memory { bytes: size });
+        }
         fill(self.place.as_ptr())?;
         self.filled = size;
         Ok(self)
+    }
+
+    /// Returns the size of the memory in bytes.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn room(&self) -> usize {
+        self.layout.size()
     }
 
     pub(crate) fn align(&self) -> usize {

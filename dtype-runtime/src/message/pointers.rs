@@ -8,13 +8,15 @@ use std::{
     sync::Arc,
 };
 
-use super::{Fingerprint, FromMessage, MpiMessage, Reader, Writer, sequences::text};
+use super::{Fingerprint, Fixed, FromMessage, MpiMessage, Reader, Writer, sequences::text};
 use crate::Error;
 
 /// Implements `MpiMessage` for pointers, each one level deeper than its value.
 macro_rules! pointers {
     ($([$($generics:tt)*] $type:ty => $target:ty;)*) => {$(
         impl<$($generics)*> MpiMessage for $type {
+            const LEAST: usize = <$target>::LEAST;
+
             fn describe(of: &mut Fingerprint) {
                 of.of(<$target>::describe);
             }
@@ -44,38 +46,38 @@ impl<T: FromMessage> FromMessage for Box<T> {
         fn by_stack<T: FromMessage>(from: &mut Reader<'_>) -> Result<Box<T>, Error> {
             T::read(from).map(Box::new)
         }
-        from.nested(|from| match const { T::SLICES } {
+        from.nested::<T, _>(|from| match const { T::SLICES } {
             Some(fixed) => fixed.read_boxed(from),
             None => by_stack(from),
         })
     }
 
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
-        from.nested(|from| T::read_into(self, from))
+        from.nested::<T, _>(|from| T::read_into(self, from))
     }
 
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        from.nested(T::check)
+        from.nested::<T, _>(T::check)
     }
 }
 
 impl<T: FromMessage> FromMessage for Box<[T]> {
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        from.nested(Vec::<T>::read).map(Vec::into_boxed_slice)
+        from.nested::<Self, _>(Vec::<T>::read).map(Vec::into_boxed_slice)
     }
 
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        from.nested(Vec::<T>::check)
+        from.nested::<Self, _>(Vec::<T>::check)
     }
 }
 
 impl FromMessage for Box<str> {
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        from.nested(|from| text(from).map(Self::from))
+        from.nested::<Self, _>(|from| text(from).map(Self::from))
     }
 
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        from.nested(|from| text(from).map(drop))
+        from.nested::<Self, _>(|from| text(from).map(drop))
     }
 }
 
@@ -105,19 +107,19 @@ where
     T::Owned: FromMessage + Borrow<T>,
 {
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        from.nested(T::Owned::read).map(Cow::Owned)
+        from.nested::<T::Owned, _>(T::Owned::read).map(Cow::Owned)
     }
 
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
         if let Cow::Owned(owned) = self {
-            return from.nested(|from| owned.read_into(from));
+            return from.nested::<T::Owned, _>(|from| owned.read_into(from));
         }
         *self = Self::read(from)?;
         Ok(())
     }
 
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        from.nested(T::Owned::check)
+        from.nested::<T::Owned, _>(T::Owned::check)
     }
 }
 
@@ -125,6 +127,11 @@ where
 macro_rules! wrappers {
     ($($wrapper:ident)*) => {$(
         impl<T: MpiMessage> MpiMessage for $wrapper<T> {
+            const SLICES: Option<Fixed<Self>> = match T::SLICES {
+                // SAFETY: 1, as the documentation of the wrapper guarantees.
+                Some(fixed) => Some(unsafe { fixed.of_wrapper() }),
+                None => None,
+            };
             const LEAST: usize = T::LEAST;
             const KEPT: usize = T::KEPT;
 

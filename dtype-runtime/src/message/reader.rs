@@ -4,7 +4,7 @@ use std::{any::type_name, mem};
 
 use super::{
     OwnedMemory,
-    limits::{BLOCK, DEEPEST, malformed, too_deep},
+    limits::{BLOCK, DEEPEST, FEW, MOST_INLINE, malformed, too_deep, too_large},
 };
 use crate::Error;
 
@@ -26,6 +26,10 @@ pub struct Reader<'m> {
     /// The least size of a block in bytes.
     least: usize,
     depth: usize,
+    /// The size in bytes of the values that are being read, of all levels.
+    inline: usize,
+    /// The memory in bytes that has been allocated for values that have not been read.
+    reserved: usize,
 }
 
 /// The block at the front of a message. Received memory can become the `Vec` that it is read into.
@@ -59,7 +63,7 @@ fn too_few_bytes(size: usize, left: usize) -> Error {
 
 impl<'m> Reader<'m> {
     pub(super) fn new(in_band: &'m [u8], blocks: &'m [u8], front: Front<'m>) -> Self {
-        Self { in_band, blocks, front, block: 0, least: BLOCK, depth: 0 }
+        Self { in_band, blocks, front, block: 0, least: BLOCK, depth: 0, inline: 0, reserved: 0 }
     }
 
     /// Reads packed bytes of values, which have no blocks.
@@ -186,22 +190,38 @@ impl<'m> Reader<'m> {
         read
     }
 
-    /// Calls `read` one level deeper.
+    /// Calls `read` one level deeper, for values of type `T`.
     #[inline]
-    pub(super) fn nested<R>(&mut self, read: impl FnOnce(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
-        if self.depth == DEEPEST {
+    pub(super) fn nested<T, R>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let (depth, inline) = (self.depth, self.inline);
+        self.depth += 1;
+        self.inline = inline.saturating_add(size_of::<T>());
+        if depth == DEEPEST {
             return Err(malformed(too_deep()));
         }
-        self.depth += 1;
+        if depth >= FEW && self.inline > MOST_INLINE {
+            return Err(malformed(too_large(self.inline)));
+        }
         let read = read(self);
-        self.depth -= 1;
+        (self.depth, self.inline) = (depth, inline);
         read
     }
 
-    /// Returns the number of values to allocate memory for, before any of `count` values has been read.
-    pub(super) fn cautious<T>(&self, count: usize) -> usize {
-        let most = self.bytes_left().saturating_mul(TIMES).max(CAUTIOUS);
-        count.min(most / size_of::<T>().max(1))
+    /// Returns the number of values to allocate memory for, before any of `count` values has been read. If
+    /// they have been read, they are no longer [`reserved`](Self::release).
+    pub(super) fn reserve<T>(&mut self, count: usize) -> usize {
+        let most = self.bytes_left().saturating_mul(TIMES).max(CAUTIOUS).saturating_sub(self.reserved);
+        let some = count.min(most / size_of::<T>().max(1));
+        self.reserved += some * size_of::<T>();
+        some
+    }
+
+    /// Ends the reservation of memory for values.
+    pub(super) fn release<T>(&mut self, some: usize) {
+        self.reserved -= some * size_of::<T>();
     }
 
     /// Returns `true` if there is a front block that has not been read.

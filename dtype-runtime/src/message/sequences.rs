@@ -1,7 +1,7 @@
 //! Text, sequences, sets and maps as messages: the length, and then the values.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque},
+    collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, TryReserveError, VecDeque},
     hash::{BuildHasher, Hash},
 };
 
@@ -15,6 +15,8 @@ use crate::Error;
 const LENGTH: usize = 4;
 
 impl MpiMessage for str {
+    const LEAST: usize = LENGTH;
+
     fn describe(of: &mut Fingerprint) {
         of.add("text");
     }
@@ -108,7 +110,7 @@ fn write_length<T: MpiMessage>(length: usize, to: &mut Writer<'_>) -> Result<(),
     if T::LEAST == 0 {
         if length > MOST {
             return Err(unsendable(format!(
-                "a sequence has {length} values without bytes, more than {MOST}"
+                "a sequence has {length} values that may have no bytes, more than {MOST}"
             )));
         }
         to.blank(length);
@@ -130,6 +132,13 @@ const fn slice_of<T: MpiMessage>() -> usize {
     }
 }
 
+/// Adds to a fingerprint the type of the values of a sequence or array, and two facts that decide on their
+/// form: `true` if they are written all at once, and if they may have no bytes.
+pub(super) fn describe_values<T: MpiMessage>(of: &mut Fingerprint) {
+    of.number(u64::from(T::SLICES.is_some()) + 2 * u64::from(T::LEAST == 0));
+    of.of(T::describe);
+}
+
 /// Writes the values of a slice, without its length.
 #[inline]
 fn write_values<'a, T: MpiMessage>(values: &'a [T], to: &mut Writer<'a>) -> Result<(), Error> {
@@ -146,13 +155,15 @@ fn write_values<'a, T: MpiMessage>(values: &'a [T], to: &mut Writer<'a>) -> Resu
 fn check_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -> Result<(), Error> {
     match const { T::SLICES } {
         Some(fixed) => fixed.check(count, from),
-        None => from.nested(|from| (0..count).try_for_each(|_| T::check(from))),
+        None => from.nested::<T, _>(|from| (0..count).try_for_each(|_| T::check(from))),
     }
 }
 
 impl<T: MpiMessage> MpiMessage for [T] {
+    const LEAST: usize = LENGTH;
+
     fn describe(of: &mut Fingerprint) {
-        of.field("sequence", T::describe);
+        of.field("sequence", describe_values::<T>);
     }
 
     #[inline]
@@ -180,13 +191,14 @@ impl<T: MpiMessage> MpiMessage for Vec<T> {
 pub(crate) fn read_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -> Result<Vec<T>, Error> {
     match const { T::SLICES } {
         Some(fixed) => fixed.read_all(count, from),
-        None => from.nested(|from| {
-            let (mut values, some) = (Vec::new(), from.cautious::<T>(count));
-            let bytes = some.saturating_mul(size_of::<T>());
+        None => from.nested::<T, _>(|from| {
+            let (mut values, some) = (Vec::new(), from.reserve::<T>(count));
+            let bytes = some * size_of::<T>();
             values.try_reserve_exact(some).map_err(|_| Error::Memory { bytes })?;
             for _ in 0..count {
                 values.push(T::read(from)?);
             }
+            from.release::<T>(some);
             Ok(values)
         }),
     }
@@ -203,7 +215,7 @@ impl<T: FromMessage> FromMessage for Vec<T> {
         let count = read_length::<T>(from)?;
         match const { T::SLICES } {
             Some(fixed) => fixed.read_into(self, count, from),
-            None => from.nested(|from| {
+            None => from.nested::<T, _>(|from| {
                 self.truncate(count);
                 self.iter_mut().try_for_each(|value| value.read_into(from))?;
                 for _ in self.len()..count {
@@ -246,13 +258,13 @@ const fn fixed_arrays<T: MpiMessage, const N: usize>() -> Option<Fixed<[T; N]>> 
 
 impl<T: MpiMessage, const N: usize> MpiMessage for [T; N] {
     const SLICES: Option<Fixed<Self>> = fixed_arrays();
-    const LEAST: usize = T::LEAST * N;
+    const LEAST: usize = T::LEAST.saturating_mul(N);
     const KEPT: usize = T::KEPT;
 
     fn describe(of: &mut Fingerprint) {
         of.add("array");
         of.number(N as u64);
-        of.of(T::describe);
+        describe_values::<T>(of);
     }
 
     #[inline]
@@ -287,8 +299,7 @@ impl<T: FromMessage, const N: usize> FromMessage for [T; N] {
 
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
         if let Some(fixed) = const { T::SLICES } {
-            *self = fixed.read(from)?;
-            return Ok(());
+            return fixed.read_over(self, from);
         }
         self.iter_mut().try_for_each(|value| value.read_into(from))
     }
@@ -305,7 +316,7 @@ impl<T: MpiMessage> MpiMessage for VecDeque<T> {
     const LEAST: usize = 2 * LENGTH;
 
     fn describe(of: &mut Fingerprint) {
-        of.field("queue", T::describe);
+        of.field("queue", describe_values::<T>);
     }
 
     /// Writes the two slices of the queue.
@@ -330,16 +341,16 @@ impl<T: FromMessage> FromMessage for VecDeque<T> {
     }
 }
 
-/// Implements both traits for collections: the name, the type of an item, its parts, an empty collection
-/// with room for some items, and how an item is added.
+/// Implements both traits for collections: the name, the type of an item, its parts, how room for some items
+/// is made, and how an item is added.
 macro_rules! collections {
     ($([$($generics:tt)*] [$($bounds:tt)*] $type:ty: $name:literal, $item:ty, $parts:pat => [$($part:ident)*],
-        |$room:pat_param| $new:expr, |$all:ident, $read:pat_param| $add:expr;)*) => {$(
+        |$all:ident, $room:pat_param| $reserve:expr, |$read:pat_param| $add:expr;)*) => {$(
         impl<$($generics)*> MpiMessage for $type {
             const LEAST: usize = LENGTH;
 
             fn describe(of: &mut Fingerprint) {
-                of.field($name, <$item>::describe);
+                of.field($name, describe_values::<$item>);
             }
 
             fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
@@ -356,20 +367,23 @@ macro_rules! collections {
         impl<$($bounds)*> FromMessage for $type {
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
                 let count = read_length::<$item>(from)?;
-                from.nested(|from| {
-                    let $room = from.cautious::<$item>(count);
-                    let mut $all: Self = $new;
+                from.nested::<$item, _>(|from| {
+                    let mut $all = Self::default();
+                    let some = from.reserve::<$item>(count);
+                    let $room = some;
+                    $reserve.map_err(|_| Error::Memory { bytes: some * size_of::<$item>() })?;
                     for _ in 0..count {
                         let $read = <$item>::read(from)?;
                         $add;
                     }
+                    from.release::<$item>(some);
                     Ok($all)
                 })
             }
 
             fn check(from: &mut Reader<'_>) -> Result<(), Error> {
                 let count = read_length::<$item>(from)?;
-                from.nested(|from| (0..count).try_for_each(|_| <$item>::check(from)))
+                from.nested::<$item, _>(|from| (0..count).try_for_each(|_| <$item>::check(from)))
             }
         }
     )*};
@@ -377,19 +391,18 @@ macro_rules! collections {
 
 collections! {
     [T: MpiMessage] [T: FromMessage + Ord] BTreeSet<T>: "set", T, item => [item],
-        |_| Self::new(), |all, item| all.insert(item);
+        |all, _| Ok::<_, TryReserveError>(()), |item| all.insert(item);
     [T: MpiMessage, S] [T: FromMessage + Eq + Hash, S: BuildHasher + Default] HashSet<T, S>: "set", T,
-        item => [item], |room| Self::with_capacity_and_hasher(room, S::default()),
-        |all, item| all.insert(item);
+        item => [item], |all, room| all.try_reserve(room), |item| all.insert(item);
     [K: MpiMessage, V: MpiMessage] [K: FromMessage + Ord, V: FromMessage] BTreeMap<K, V>: "map", (K, V),
-        (key, value) => [key value], |_| Self::new(), |all, (key, value)| all.insert(key, value);
+        (key, value) => [key value],
+        |all, _| Ok::<_, TryReserveError>(()), |(key, value)| all.insert(key, value);
     [K: MpiMessage, V: MpiMessage, S]
         [K: FromMessage + Eq + Hash, V: FromMessage, S: BuildHasher + Default] HashMap<K, V, S>: "map",
         (K, V), (key, value) => [key value],
-        |room| Self::with_capacity_and_hasher(room, S::default()),
-        |all, (key, value)| all.insert(key, value);
+        |all, room| all.try_reserve(room), |(key, value)| all.insert(key, value);
     [T: MpiMessage] [T: FromMessage] LinkedList<T>: "list", T, item => [item],
-        |_| Self::new(), |all, item| all.push_back(item);
+        |all, _| Ok::<_, TryReserveError>(()), |item| all.push_back(item);
     [T: MpiMessage] [T: FromMessage + Ord] BinaryHeap<T>: "heap", T, item => [item],
-        |room| Self::with_capacity(room), |all, item| all.push(item);
+        |all, room| all.try_reserve(room), |item| all.push(item);
 }

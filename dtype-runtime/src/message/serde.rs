@@ -1,10 +1,13 @@
 //! Types of serde as messages.
 
-use std::{any::type_name, mem};
+use std::any::type_name;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Fingerprint, FromMessage, MpiMessage, Reader, Writer, limits::malformed};
+use super::{
+    Fingerprint, FromMessage, MpiMessage, Reader, Writer,
+    limits::{malformed, unsendable},
+};
 use crate::Error;
 
 /// A value of a type with serde's `Serialize`, as a message or a part of one. It can be received if its type
@@ -47,12 +50,22 @@ impl<T: Serialize> MpiMessage for Serde<T> {
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
         let start = to.in_band.len();
         to.bytes(&[0; SIZE]);
-        let written = postcard::to_extend(&self.0, mem::take(&mut to.in_band));
-        to.in_band = written
-            .map_err(|error| malformed(format!("`{}` cannot be serialized: {error}", type_name::<T>())))?;
+        if let Err(error) = postcard::to_extend(&self.0, Behind(&mut to.in_band)) {
+            to.in_band.truncate(start);
+            return Err(unsendable(format!("`{}` cannot be serialized: {error}", type_name::<T>())));
+        }
         let size = (to.in_band.len() - start - SIZE) as u64;
         to.in_band[start..start + SIZE].copy_from_slice(&size.to_ne_bytes());
         Ok(())
+    }
+}
+
+/// The bytes behind those that have been written.
+struct Behind<'a>(&'a mut Vec<u8>);
+
+impl Extend<u8> for Behind<'_> {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, bytes: I) {
+        self.0.extend(bytes);
     }
 }
 

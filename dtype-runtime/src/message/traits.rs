@@ -1,5 +1,7 @@
 //! The traits of messages.
 
+use std::array;
+
 use super::{Fingerprint, Fixed, OwnedMemory, Reader, Writer};
 use crate::Error;
 
@@ -72,7 +74,8 @@ pub trait MpiMessage {
     message = "`{Self}` cannot be made from a message: it does not implement `FromMessage`",
     label = "not a type that can be received",
     note = "`#[derive(MpiMessage)]` and `#[derive(MpiDatatype)]` implement it for types that borrow nothing, \
-            and whose fields with `#[mpi(skip)]` implement `Default`"
+            and whose fields with `#[mpi(skip)]` implement `Default`",
+    note = "a type that borrows where its definition does not show it can be sent: `#[mpi(send_only)]`"
 )]
 pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value.
@@ -84,14 +87,19 @@ pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value and uses the memory of the old one again. The bytes have passed [`check`](Self::check).
     #[doc(hidden)]
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
-        *self = Self::read(from)?;
-        Ok(())
+        match const { Self::SLICES } {
+            Some(fixed) => fixed.read_over(array::from_mut(self), from),
+            None => replace(self, from),
+        }
     }
 
     /// Reads a value without making it: returns the errors of [`read`](Self::read).
     #[doc(hidden)]
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        Self::read(from).map(drop)
+        match const { Self::SLICES } {
+            Some(fixed) => fixed.check(1, from),
+            None => read_and_drop::<Self>(from),
+        }
     }
 
     /// Takes the memory of a `Vec` within the value, to receive a message of `size` bytes there. Returns
@@ -100,4 +108,17 @@ pub trait FromMessage: MpiMessage + Sized {
     fn lend(&mut self, _size: usize) -> Option<OwnedMemory> {
         None
     }
+}
+
+/// Reads a value in place of an old one. It is on the stack of this function alone.
+#[inline(never)]
+fn replace<T: FromMessage>(value: &mut T, from: &mut Reader<'_>) -> Result<(), Error> {
+    *value = T::read(from)?;
+    Ok(())
+}
+
+/// Reads a value. It is on the stack of this function alone.
+#[inline(never)]
+fn read_and_drop<T: FromMessage>(from: &mut Reader<'_>) -> Result<(), Error> {
+    T::read(from).map(drop)
 }

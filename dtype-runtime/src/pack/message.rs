@@ -1,7 +1,7 @@
 //! Types with `MpiDatatype` as messages: their packed bytes. Memory that consists of these bytes is not
 //! packed.
 
-use std::{num::NonZero, slice};
+use std::{array, num::NonZero, slice};
 
 use dtype_core::BaseType;
 
@@ -68,7 +68,7 @@ const fn slice_align<T: MpiDatatype>() -> usize {
     if facts.dense && facts.complete && facts.packed_size > 0 { align_of::<T>() } else { 0 }
 }
 
-/// Adds the base types of `T` to a fingerprint, in packing order.
+/// Adds the base types of `T` to a fingerprint, in packing order, and whether many values may be a block.
 pub(crate) fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
     struct Leaves<'a>(&'a mut Fingerprint);
     impl Visitor for Leaves<'_> {
@@ -84,6 +84,7 @@ pub(crate) fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
             F::visit(self);
         }
     }
+    of.number((slice_align::<T>() > 0).into());
     T::visit(&mut Leaves(of));
 }
 
@@ -137,10 +138,7 @@ pub(crate) fn read_into<T: MpiDatatype>(
     by_field: impl FnOnce(&mut T, &mut Reader<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     match const { fixed::<T>() } {
-        Some(fixed) => {
-            [*value] = fixed.read::<1>(from)?;
-            Ok(())
-        }
+        Some(fixed) => fixed.read_over(array::from_mut(value), from),
         None => from.in_band_only(|from| by_field(value, from)),
     }
 }

@@ -234,6 +234,7 @@ pub trait ReceiveMessage: Source {
         let matched = Matched::wait_for(from)?;
         let (status, size) = (Status::from_raw(matched.status), matched.size);
         let memory = if M::KEPT.is_power_of_two() && size >= LONG { message.lend(size) } else { None };
+        let memory = memory.filter(|memory| memory.room() >= size);
         let read = match memory {
             Some(memory) => take(matched, memory).and_then(|arrived| arrived.make_into(message)),
             None => receive(matched, M::KEPT, |arrived| arrived.make_into(message)),
@@ -344,8 +345,7 @@ pub trait MatchedMessage: Sized {
     /// Receives a value that [`send_message`](SendMessage::send_message) sent.
     ///
     /// # Errors
-    /// The errors of [`receive_message`](ReceiveMessage::receive_message); [`Error::Length`] if the message
-    /// has 2 GiB or more, after which it is lost.
+    /// The errors of [`receive_message`](ReceiveMessage::receive_message).
     fn matched_receive_message<M: FromMessage>(self) -> Result<(M, Status), Error>;
 
     /// Receives values of any number.
@@ -358,14 +358,16 @@ pub trait MatchedMessage: Sized {
 impl MatchedMessage for (Probed, Status) {
     fn matched_receive_message<M: FromMessage>(self) -> Result<(M, Status), Error> {
         let status = self.1;
-        let (arrived, size) = Matched::receive_probed(self, 1)?;
-        Ok((Message::Borrowed(&arrived[..size]).make()?, status))
+        let (arrived, size) = Matched::receive_probed(self)?;
+        let value = Message::Borrowed(&arrived[..size]).make();
+        Ok((value.map_err(|error| error.sent_by(status.source_rank()))?, status))
     }
 
     fn matched_receive_values<T: MpiDatatype + FromMessage>(self) -> Result<(Vec<T>, Status), Error> {
         let status = self.1;
-        let (arrived, size) = Matched::receive_probed(self, T::FACTS.wire_size.max(1))?;
-        Ok((unpacked::<T>(&arrived[..size])?, status))
+        let (arrived, size) = Matched::receive_probed(self)?;
+        let values = unpacked::<T>(&arrived[..size]);
+        Ok((values.map_err(|error| error.sent_by(status.source_rank()))?, status))
     }
 }
 
@@ -393,13 +395,11 @@ pub trait StatusCount {
 
 impl StatusCount for Status {
     fn count_of<T: MpiDatatype>(&self) -> Result<usize, Error> {
-        let size = T::FACTS.wire_size.max(1);
-        match bytes_of(self, size) {
-            Err(Error::Length { .. }) => {
-                let found = bytes_of(self, 1).unwrap_or(usize::MAX);
-                Err(Error::Length { what: type_name::<T>(), expected: size, found })
-            }
-            bytes => Ok(bytes? / size),
+        let (size, found) = (T::FACTS.wire_size, bytes_of(self)?);
+        match found.checked_rem(size) {
+            Some(0) => Ok(found / size),
+            None if found == 0 => Ok(0),
+            _ => Err(Error::Length { what: type_name::<T>(), expected: size, found }),
         }
     }
 }

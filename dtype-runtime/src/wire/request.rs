@@ -12,10 +12,9 @@ use std::{
 
 use ::mpi::{
     Count, Rank, Tag,
-    datatype::DatatypeRef,
     ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status},
     point_to_point::{Destination, Message, Source, Status},
-    raw::{AsRaw, AsRawMut, FromRaw},
+    raw::{AsRaw, AsRawMut},
     topology::Communicator,
 };
 use dtype_core::{BaseType, Bounds, TypeTree};
@@ -459,21 +458,13 @@ pub(super) fn size_of(status: &MPI_Status) -> usize {
     }
 }
 
-/// Returns the number of bytes of a message, which is a multiple of `unit`.
-///
-/// # Errors
-/// [`Error::Length`] if it is no multiple; an error if the datatype cannot be built.
-pub(super) fn bytes_of(status: &Status, unit: usize) -> Result<usize, Error> {
+/// Returns the number of bytes of a message, from rsmpi's status.
+pub(super) fn bytes_of(status: &Status) -> Result<usize, Error> {
     ready()?;
-    let one = Bytes::one_of(unit)?;
-    // SAFETY: the datatype lives as long as `one`.
-    let count = status.count(unsafe { DatatypeRef::from_raw(one.datatype) });
-    let count = usize::try_from(count).ok();
-    count.and_then(|count| count.checked_mul(unit)).ok_or(Error::Length {
-        what: "whole values of the message",
-        expected: unit,
-        found: usize::MAX,
-    })
+    const { assert!(mem::size_of::<Status>() == mem::size_of::<MPI_Status>()) };
+    // SAFETY: rsmpi's status is made of an `MPI_Status`, and has no room for anything else. An `MPI_Status`
+    // is a C struct of integers.
+    Ok(size_of(&unsafe { mem::transmute_copy::<Status, MPI_Status>(status) }))
 }
 
 /// A message that has been matched but not received (MPI 4.1 section 3.8.2). It must be received.
@@ -511,19 +502,15 @@ impl Matched {
         if found == 0 { Ok(None) } else { Self::new(message, status, communicator).map(Some) }
     }
 
-    /// Receives a message that the program has matched with rsmpi, which has fewer than 2 GiB, or a multiple
-    /// of `unit` bytes. The status may be that of another message, so the size is not believed. Returns the
-    /// message and its size.
-    pub fn receive_probed(
-        (mut message, status): (Message, Status),
-        unit: usize,
-    ) -> Result<(PackBuffer, usize), Error> {
+    /// Receives a message that the program has matched with rsmpi. The status may be that of another message,
+    /// so the size is not believed. Returns the message and its size.
+    pub fn receive_probed((mut message, status): (Message, Status)) -> Result<(PackBuffer, usize), Error> {
         // SAFETY: the message's own memory, and constants of the library. A message that is null has been
         // received.
         let (raw, communicator) = unsafe {
             (mem::replace(&mut *message.as_raw_mut(), ffi::RSMPI_MESSAGE_NULL), ffi::RSMPI_COMM_WORLD)
         };
-        let size = bytes_of(&status, 1).or_else(|_| bytes_of(&status, unit))?;
+        let size = bytes_of(&status)?;
         let matched = Self { message: raw, communicator, status: no_status(), size };
         let Room { mut buffer, bytes } = Room::of(size)?;
         // SAFETY: 1, by the room; instead of 2, MPI writes no more than there is room for, and returns an

@@ -183,9 +183,17 @@ pub fn large(world: &SimpleCommunicator) {
     const SIZE: usize = (1 << 31) + 12_345;
     let value = (vec![1u8; SIZE], "x".repeat(100_000), vec![2u8; 40_000]);
     if world.rank() == 0 {
-        world.process_at_rank(1).send_message(&value).unwrap();
+        (0..2).for_each(|_| world.process_at_rank(1).send_message(&value).unwrap());
     } else {
-        let (arrived, _) = world.process_at_rank(0).receive_message::<(Vec<u8>, String, Vec<u8>)>().unwrap();
+        // Three lengths and the trailer.
+        let (sender, size) = (world.process_at_rank(0), SIZE + 140_000 + 3 * 4 + 32);
+        assert_eq!(sender.probe().count_of::<u8>(), Ok(size));
+        let (arrived, _) = sender.receive_message::<(Vec<u8>, String, Vec<u8>)>().unwrap();
+        assert!(arrived == value);
+        drop(arrived);
+        let matched = sender.matched_probe();
+        assert_eq!(matched.1.count_of::<u8>(), Ok(size));
+        let (arrived, _) = matched.matched_receive_message::<(Vec<u8>, String, Vec<u8>)>().unwrap();
         assert!(arrived == value);
     }
 }
@@ -288,7 +296,14 @@ fn not_whole(world: &SimpleCommunicator) {
     let own = world.this_process();
     scope(|all| {
         let sending = own.immediate_send(all, &[7u8; 9][..]);
+        let status = own.probe();
+        assert!(matches!(status.count_of::<f64>(), Err(Error::Length { expected: 8, found: 9, .. })));
+        assert!(matches!(status.count_of::<()>(), Err(Error::Length { expected: 0, found: 9, .. })));
         assert!(matches!(own.receive_values::<f64>(), Err(Error::Length { expected: 8, found: 9, .. })));
+        sending.wait();
+        let sending = own.immediate_send(all, &[7u8; 0][..]);
+        assert_eq!(own.probe().count_of::<[u64; 0]>(), Ok(0));
+        assert_eq!(own.receive_values::<f64>().unwrap().0, []);
         sending.wait();
         let sending = own.immediate_send(all, &[7u8; 9][..]);
         assert!(matches!(own.receive_values::<Phase>(), Err(Error::InvalidValue { .. })));
@@ -301,7 +316,8 @@ fn not_whole(world: &SimpleCommunicator) {
         assert!(error.contains("receive plain values with `receive_values`"), "{error}");
         sending.wait();
         let sending = own.immediate_send(all, &[7u8; 99][..]);
-        let error = own.receive_message::<Config>().unwrap_err().to_string();
+        let error = own.matched_probe().matched_receive_message::<Config>().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("the message from rank {} cannot be read", world.rank())));
         assert!(error.contains("receive plain values with `receive_values`"), "{error}");
         sending.wait();
     });
