@@ -216,6 +216,8 @@ const LONG_PROGRAMS: &[&str] = &[
     "--skip=a_mistake_in_the_environment_is_one_line_for_the_job",
     "--skip=a_program_that_links_the_archive_goes_packed",
     "--skip=a_report_counts_each_message",
+    "--skip=a_report_reads_nothing_that_is_not_sent",
+    "--skip=fortran_programs_pack_what_was_described",
     "--skip=other_tools_stand_before_and_behind",
     "--skip=programs_that_go_past_us_receive_the_same",
     "--skip=the_example_in_c_goes_packed_unless_it_must_not",
@@ -242,7 +244,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
         }));
     }
-    let (seconds, skipped) = if full { (430, [].as_slice()) } else { (280, SLOW_WITHOUT_MPI) };
+    let (seconds, skipped) = if full { (430, [].as_slice()) } else { (185, SLOW_WITHOUT_MPI) };
     steps.push(Step::new("without-mpi", seconds, move |sh, count| {
         count.cargo_test(sh, &[WITHOUT_MPI, skipped].concat())
     }));
@@ -272,24 +274,28 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         if full && i == 0 {
             steps.push(with_library("messages", 470, &["--test=compile_fail"]));
         }
-        steps.push(with_library("units", if full && i == 0 { 25 } else { 120 }, &["--lib"]));
+        // A brief run has only the scenarios for the second library.
         if full || i == 0 {
+            steps.push(with_library("units", if full && i == 0 { 25 } else { 85 }, &["--lib"]));
             steps.push(with_library("doctests", 5, &["--doc"]));
         }
         let scenarios = if full { &["--test=ranks"] } else { BRIEF_SCENARIOS };
-        steps.push(with_library("ranks", if full { 650 } else { 125 }, scenarios));
+        let seconds = match (full, i) {
+            (true, _) => 650,
+            (false, 0) => 125,
+            (false, _) => 180,
+        };
+        steps.push(with_library("ranks", seconds, scenarios));
         if full {
             steps.push(with_library("examples", 75, &["--test=examples"]));
         }
-        let seconds = match (full, i) {
-            (true, _) => 320,
-            (false, 0) => 160,
-            (false, _) => 75,
-        };
-        steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
-            let _environment = library.enter(sh);
-            programs(sh, full, i == 0, count)
-        }));
+        if full || i == 0 {
+            let seconds = if full { 320 } else { 145 };
+            steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
+                let _environment = library.enter(sh);
+                programs(sh, full, count)
+            }));
+        }
         if full {
             // The complete measurement takes two minutes, so in a run of CI, only the first library has it.
             let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
@@ -381,7 +387,7 @@ fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
 
 /// Tests the programs that the command writes, and programs that preload our library. They are compiled and
 /// run in the languages whose tools are installed.
-fn programs(sh: &Shell, full: bool, is_first: bool, count: &mut Count) -> Result<()> {
+fn programs(sh: &Shell, full: bool, count: &mut Count) -> Result<()> {
     let mpi4py = mpi::mpi4py(sh);
     let _folder = mpi4py.as_ref().map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
     let mut skipped = Vec::new();
@@ -394,10 +400,6 @@ fn programs(sh: &Shell, full: bool, is_first: bool, count: &mut Count) -> Result
     }
     if !full {
         skipped.extend(LONG_PROGRAMS);
-        // The programs that the command writes do not depend on the library.
-        if !is_first {
-            skipped.extend(["--skip=what_was_described", "programs_in_c_receive_the_same"]);
-        }
     }
     preloaded(sh, &skipped, count)
 }

@@ -105,7 +105,7 @@ pub trait VisitMessage {
 }
 
 /// The code that `build/messages.rs` writes.
-#[allow(unused_variables, clippy::all, clippy::pedantic, clippy::restriction)]
+#[allow(unused_imports, unused_variables, clippy::all, clippy::pedantic, clippy::restriction)]
 mod random {
     use std::{
         borrow::Cow,
