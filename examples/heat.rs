@@ -1,12 +1,9 @@
 //! The heat equation on a square that is divided into boxes. Each rank has one box with a layer of ghost
-//! cells around it. `Halo` gives the parts to send to each neighbour, and the parts to receive into.
+//! cells around it. `Halo` fills them with the cells of the neighbours.
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/heat`.
 
-use dtype_runtime::{
-    Error, layout,
-    layout::{ArrayOrder, Halo, split},
-};
+use dtype_runtime::{Error, layout, layout::Halo};
 use mpi::traits::*;
 
 /// The number of cells along each side of the square.
@@ -56,39 +53,13 @@ fn main() -> Result<(), Error> {
     let hot = |i: usize, j: usize| if (10..20).contains(&i) && (15..30).contains(&j) { 100.0 } else { 0.0 };
     let mut grid = Grid::new(rows.len(), columns.len(), |i, j| hot(rows.start + i, columns.start + j));
 
-    // Finds the faces with a neighbour. Ghost cells beyond the edge of the square stay cold.
-    let halo = Halo { sizes: [grid.rows + 2, grid.columns + 2], width: 1, order: ArrayOrder::RowMajor };
-    let (mut neighbours, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
-    for (tag, [i, j]) in [[-1, 0], [1, 0], [0, -1], [0, 1]].into_iter().enumerate() {
-        let (row, column) = (row as i32 + i, column as i32 + j);
-        if (0..down as i32).contains(&row) && (0..across as i32).contains(&column) {
-            let face = halo.exchange::<f64>([i, j])?;
-            neighbours.push((world.process_at_rank(row * across as i32 + column), tag as i32));
-            sends.push(face.send);
-            receives.push(face.receive);
-        }
-    }
+    // The communicator knows the neighbours. Ghost cells beyond the edge of the square stay cold.
+    let boxes = world.create_cartesian_communicator(&[down as i32, across as i32], &[false; 2], false);
+    let boxes = boxes.expect("every rank has a box");
+    let halo = Halo::new([grid.rows + 2, grid.columns + 2], 1).faces();
+    let mut exchange = halo.on::<f64>(&boxes)?;
     for _ in 0..STEPS {
-        // Views of parts of one array, some to read and some to write. A part to write overlaps no other
-        // part.
-        let (sends, mut receives) = split(&mut grid.cells, &sends, &receives)?;
-        mpi::request::scope(|scope| {
-            let mut requests = Vec::new();
-            for ((neighbour, tag), view) in neighbours.iter().zip(&mut receives) {
-                // The tag of the neighbour's opposite face: up is 0 and down 1, left is 2 and right 3.
-                requests.push(neighbour.immediate_receive_into_with_tag(scope, view, tag ^ 1));
-            }
-            let mut sent = Vec::new();
-            for ((neighbour, tag), view) in neighbours.iter().zip(&sends) {
-                sent.push(neighbour.immediate_send_with_tag(scope, view, *tag));
-            }
-            for request in requests {
-                request.wait();
-            }
-            for request in sent {
-                request.wait();
-            }
-        });
+        exchange.exchange(&mut grid.cells)?;
         grid.step();
     }
 
@@ -115,6 +86,6 @@ fn main() -> Result<(), Error> {
     }
     assert_eq!(together, whole.cells);
     println!("{size} boxes hold after {STEPS} steps what a single one does; each sends faces like");
-    println!("{}", halo.exchange::<f64>([0, 1])?.send.explain());
+    println!("{}", halo.part::<f64>([0, 1])?.send.explain());
     Ok(())
 }

@@ -769,12 +769,17 @@ fn ready_made_layouts_say_which_parameter_is_wrong() {
             "Tile: index[0] is 3, but must be less than 3, the number of tiles",
         ),
         (
-            Halo { sizes: [9, 5], width: 2, order }.exchange([0, 1]).map(|exchange| exchange.send),
-            "Halo: width is 2, but must be 1 at most: sizes[1] is 5, and must hold the ghost cells of both \
-             sides and at least as many inner cells as one side has ghost cells",
+            Halo::new([9, 5], 2).part([0, 1]).map(|part| part.send),
+            "Halo: sizes[1] is 5, but must be 6 or more: it has 2 and 2 layers of ghost cells, and as many \
+             own cells as the wider of them",
         ),
         (
-            Halo { sizes: [9, 5], width: 1, order }.exchange([0, 2]).map(|exchange| exchange.send),
+            Halo::new([9, 5], usize::MAX).part([0, 1]).map(|part| part.send),
+            "Halo: sizes[0] is 9, but must be 18446744073709551615 or more: it has 18446744073709551615 and \
+             18446744073709551615 layers of ghost cells, and as many own cells as the wider of them",
+        ),
+        (
+            Halo::new([9, 5], 1).part([0, 2]).map(|part| part.send),
             "Halo: direction[1] is 2, but must be -1, 0 or 1",
         ),
     ] {
@@ -787,8 +792,7 @@ fn what_a_neighbour_sends_is_what_its_ghosts_are() {
     // A torus of 2 × 2 × 2 boxes: after the exchange, every ghost cell has the value of the cell that it
     // stands for.
     const SIDE: usize = 3;
-    let (sizes, width) = ([SIDE + 2; 3], 1);
-    let exchanges = Halo { sizes, width, order: ArrayOrder::RowMajor }.exchanges::<u32>().unwrap();
+    let exchanges = Halo::new([SIDE + 2; 3], 1).parts::<u32>().unwrap();
     assert_eq!(exchanges.len(), 26);
     let cell = |rank: [usize; 3], index: [usize; 3]| {
         let global: Vec<usize> =

@@ -61,6 +61,15 @@ fn heat_flows_through_the_halos() {
 
 #[cfg(feature = "mpi")]
 #[test]
+fn heat_flows_while_messages_are_under_way() {
+    for ranks in [1, 4, 6] {
+        let expected = format!("{ranks} boxes hold after 20 steps what a single one does");
+        on_ranks(ranks, env!("CARGO_BIN_EXE_heat3d"), &expected);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
 fn a_matrix_is_transposed_by_datatypes_alone() {
     for ranks in [1, 4] {
         on_ranks(ranks, env!("CARGO_BIN_EXE_transpose"), "have transposed a matrix of 24 rows");

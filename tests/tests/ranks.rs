@@ -479,6 +479,16 @@ fn a_file_seen_through_a_layout_is_written_and_read_back() {
 }
 
 #[test]
+fn ghost_cells_receive_the_cells_of_the_neighbours() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        passes("halo", ranks);
+    }
+    for ranks in [1, 2] {
+        passes("halo-sources", ranks);
+    }
+}
+
+#[test]
 fn neighbourhood_collectives_take_layouts() {
     for &ranks in launch::numbers_of_ranks(&[2, 4]) {
         passes("neighbourhood", ranks);

@@ -31,6 +31,9 @@ pub(crate) enum Name {
     /// Messages of any shape to bytes and back, between two ranks and among four, against other codecs and
     /// the code that a user would write.
     Messages,
+    /// Exchanges of ghost cells among four ranks, against subarray datatypes, a neighbourhood collective, and
+    /// packing by hand.
+    Halo,
     /// Half a ping-pong by a program that preloads our library, against direct calls of the MPI library.
     Interpose,
     /// A report on each MPI library: which expectations its datatypes meet, and its fitted cost model.
@@ -158,6 +161,12 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 on_ranks(&sh, &library, 2, "bench-messages", &[], options, [])?;
                 on_ranks(&sh, &library, 4, "bench-messages", &[], options, [])?;
+            }
+        }
+        Name::Halo => {
+            for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
+                on_ranks(&sh, &library, 4, "bench-halo", &[], options, [])?;
+                on_ranks(&sh, &library, 2, "bench-halo", &[], options, [])?;
             }
         }
         Name::Interpose => {

@@ -7,11 +7,10 @@
 //! [`View`] or a [`ViewMut`]; [`split`] returns several views of one source.
 //!
 //! ```
-//! use dtype_runtime::layout::{ArrayOrder, Halo};
+//! use dtype_runtime::layout::Halo;
 //!
 //! // 6 × 6 cells, and a ring of ghost cells around them.
-//! let halo = Halo { sizes: [8, 8], width: 1, order: ArrayOrder::RowMajor };
-//! let up = halo.exchange::<f64>([-1, 0])?;
+//! let up = Halo::new([8, 8], 1).part::<f64>([-1, 0])?;
 //! let mut cells = vec![0.5; 8 * 8];
 //! let packed = up.send.of(&cells)?.pack(); // the first row of cells
 //! up.receive.of_mut(&mut cells)?.unpack(&packed)?; // the ghost cells above it
@@ -49,7 +48,7 @@
 // - `own_methods`: the methods of the trait as inherent methods of each layout;
 // - `region`: the selection of a layout as numbers, with `part`, `list` and `nest`;
 // - `pieces`: the builders of regions; `overlap`: tests for bytes that are selected twice;
-// - `fixed` and `dynamic`: the two kinds of layouts; `shapes`: the ready-made layouts;
+// - `fixed` and `dynamic`: the two kinds of layouts; `shapes` and `halo`: the ready-made layouts;
 // - `source`: the sources of layouts; `shape`: their shapes as types;
 // - `entry`: the results that are computed once for a layout;
 // - `explain` and `draw`: layouts in words and as pictures;
@@ -60,6 +59,8 @@
 #[cfg(feature = "mpi")]
 pub(crate) mod buffers;
 #[cfg(feature = "mpi")]
+mod cells;
+#[cfg(feature = "mpi")]
 mod datatype;
 #[cfg(feature = "picture")]
 mod draw;
@@ -67,6 +68,7 @@ mod dynamic;
 pub(crate) mod entry;
 mod explain;
 pub(crate) mod fixed;
+pub(crate) mod halo;
 pub(crate) mod integer;
 pub(crate) mod list;
 pub(crate) mod nest;
@@ -82,12 +84,15 @@ mod traits;
 pub(crate) mod view;
 
 #[cfg(feature = "mpi")]
+pub use cells::Cells;
+#[cfg(feature = "mpi")]
 pub use datatype::LayoutDatatype;
 pub use dtype_core::{ArrayOrder, Distribution};
 pub use dynamic::DynamicLayout;
 pub use fixed::{Selection, StaticLayout};
+pub use halo::{Halo, HaloPart, Neighbours};
 pub use shape::{Dimensions, Memory};
-pub use shapes::{Band, Darray, Halo, HaloExchange, Subarray, Tile};
+pub use shapes::{Band, Darray, Subarray, Tile};
 pub use source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome};
 pub use traits::{Coverage, Disjoint, Layout, UnknownCoverage, View, ViewMut};
 pub use view::{Split, split};

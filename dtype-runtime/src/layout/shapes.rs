@@ -136,101 +136,6 @@ fn of_shape(shape: &'static str, error: dtype_core::Error) -> Error {
     }
 }
 
-/// The local part of a grid, with ghost cells around it: the cells to send to each neighbour, and the ghost
-/// cells to receive into.
-///
-/// ```
-/// use dtype_runtime::layout::{ArrayOrder, Halo};
-///
-/// // 4 × 4 cells of this process, and one layer of ghost cells.
-/// let halo = Halo { sizes: [6, 6], width: 1, order: ArrayOrder::RowMajor };
-/// let exchanges = halo.exchanges::<f64>()?;
-/// assert_eq!(exchanges.len(), 8); // four faces and four corners
-///
-/// let up = halo.exchange::<f64>([-1, 0])?;
-/// assert_eq!(up.send.type_map().unwrap().to_string(), "4 × f64 @ 0 stride 8");
-/// # Ok::<(), dtype_runtime::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Halo<const D: usize> {
-    /// The lengths of the local array's dimensions, ghost cells included.
-    pub sizes: [usize; D],
-    /// The number of layers of ghost cells on each side.
-    pub width: usize,
-    /// The order of the array's elements in memory.
-    pub order: ArrayOrder,
-}
-
-/// The exchange with one neighbour.
-#[derive(Clone, Debug)]
-pub struct HaloExchange<T, const D: usize> {
-    /// The direction of the neighbour: -1, 0 or 1 in each dimension. With one number other than 0, the
-    /// neighbour is across a face; with two, across an edge (in two dimensions, a corner); with three, across
-    /// a corner.
-    pub direction: [i32; D],
-    /// The cells of this process next to that neighbour. They become the neighbour's ghost cells.
-    pub send: DynamicLayout<T, D>,
-    /// The ghost cells that belong to that neighbour. They receive the cells that the neighbour sends in the
-    /// opposite direction.
-    pub receive: DynamicLayout<T, D>,
-}
-
-impl<const D: usize> Halo<D> {
-    /// Returns the exchanges with all 3ᴰ − 1 neighbours, across faces, edges and corners, in lexicographic
-    /// order of their directions. Exchanges `i` and `len - 1 - i` have opposite directions: cells that a
-    /// process sends in the one are received by its neighbour in the other.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] if a dimension is too short for the width; [`Error::Selection`] if no memory can
-    /// hold the array.
-    pub fn exchanges<T: MpiDatatype>(&self) -> Result<Vec<HaloExchange<T, D>>, Error> {
-        let directions = (0..3usize.pow(D as u32)).map(|number| {
-            let (mut direction, mut rest) = ([0; D], number);
-            for step in direction.iter_mut().rev() {
-                *step = (rest % 3) as i32 - 1;
-                rest /= 3;
-            }
-            direction
-        });
-        directions
-            .filter(|direction| *direction != [0; D])
-            .map(|direction| self.exchange(direction))
-            .collect()
-    }
-
-    /// Returns the exchange with the neighbour in `direction`: -1, 0 or 1 in each dimension.
-    ///
-    /// # Errors
-    /// The errors of [`exchanges`](Self::exchanges); [`Error::Parameter`] for any other number in
-    /// `direction`.
-    pub fn exchange<T: MpiDatatype>(&self, direction: [i32; D]) -> Result<HaloExchange<T, D>, Error> {
-        let width = self.width;
-        for (k, length) in self.sizes.iter().enumerate() {
-            if width > length / 3 {
-                let requirement = format!(
-                    "{} at most: sizes[{k}] is {length}, and must hold the ghost cells of both sides and at \
-                     least as many inner cells as one side has ghost cells",
-                    length / 3
-                );
-                return Err(refused("Halo", "width", width, requirement));
-            }
-            if !(-1..=1).contains(&direction[k]) {
-                return Err(refused("Halo", format!("direction[{k}]"), direction[k], "-1, 0 or 1"));
-            }
-        }
-        // `low` is the start of the cells in direction -1. `high` is the distance from the start of the cells
-        // in direction 1 to the end of the dimension. Direction 0 selects all cells of this process.
-        let layout = |low: usize, high: usize| {
-            one(self.sizes, self.order, |k| match direction[k] {
-                0 => span(width, self.sizes[k] - 2 * width),
-                -1 => span(low, width),
-                _ => span(self.sizes[k] - high, width),
-            })
-        };
-        Ok(HaloExchange { direction, send: layout(width, 2 * width)?, receive: layout(0, width)? })
-    }
-}
-
 /// The elements of a matrix on adjacent diagonals, such as a triangle or a band: `[i, j]` with j − i from
 /// `lowest` to `highest`. They are packed row by row, or column by column in column-major order.
 ///
@@ -368,7 +273,7 @@ fn pieces<T: MpiDatatype, const D: usize>(sizes: [usize; D]) -> Pieces<T, D> {
 }
 
 /// Returns the layout of a single piece. `choose` returns the selection in each dimension.
-fn one<T: MpiDatatype, const D: usize>(
+pub(super) fn one<T: MpiDatatype, const D: usize>(
     sizes: [usize; D],
     order: ArrayOrder,
     choose: impl Fn(usize) -> Item,
@@ -395,7 +300,7 @@ fn strided(start: usize, count: usize, step: usize) -> Item {
     }
 }
 
-fn refused(
+pub(crate) fn refused(
     shape: &'static str,
     parameter: impl Into<String>,
     value: impl TryInto<i128>,

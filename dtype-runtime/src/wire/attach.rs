@@ -1,7 +1,8 @@
-//! The state that is kept on a communicator of the program, as an attribute (MPI 4.1 section 7.7.2). It holds
-//! two communicators of this crate, which carry only the messages of `Wire::Segments`. With `DTYPE_CHECK=1`,
-//! it holds a third communicator, for the descriptions of messages. It also holds the tables that were
-//! measured between the ranks.
+//! The state that is kept on a communicator of the program, as an attribute (MPI 4.1 section 7.7.2).
+//!
+//! [`attach`] puts two communicators of this crate there, which carry only the messages of `Wire::Segments`.
+//! With `DTYPE_CHECK=1`, it adds a third one, for the descriptions of messages. The state also holds the
+//! tables that were measured between the ranks, and the companion for the messages of halos.
 
 use std::{
     cell::Cell,
@@ -57,32 +58,43 @@ use crate::{
 /// `MPI_Init`, after `MPI_Finalize`, and if an MPI call fails.
 pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     let raw = ready_on(communicator)?;
-    // No lock is held during the collective calls. Other threads may make them for other communicators, in
-    // another order on another rank.
-    let unused = mem::take(&mut all().unused);
-    unused.into_iter().for_each(Contexts::free);
-    let key = key(raw)?;
-    if find(raw, key)?.is_some() {
+    free_unused();
+    if kept(raw)?.is_some_and(|kept| kept.contexts.is_some()) {
         return Ok(());
     }
     let contexts = Contexts::of(raw)?;
     contexts.agree().inspect_err(|_| contexts.free())?;
     let descriptions = if checks() { Some(Arc::new(Descriptions::new(same_ranks(raw)?))) } else { None };
-    let number = all().keep(Kept { contexts, descriptions, tables: None });
-    called("MPI_Comm_set_attr", raw, || {
-        // SAFETY: MPI is usable, the communicator live, and the key made here; the value is a number.
-        unsafe { ffi::MPI_Comm_set_attr(raw, key, ptr::without_provenance_mut(number)) }
+    all().descriptions.extend(descriptions.clone());
+    keep(raw, |kept| {
+        kept.contexts = Some(contexts);
+        kept.descriptions = descriptions;
     })
+}
+
+/// Returns the companion of a communicator. All ranks must call this collective function together; only the
+/// first call on a communicator communicates.
+pub(super) fn companion(communicator: MPI_Comm) -> Result<Arc<Companion>, Error> {
+    if let Some(companion) = kept(communicator)?.and_then(|kept| kept.companion) {
+        return Ok(companion);
+    }
+    free_unused();
+    let own = Arc::new(Companion { communicator: same_ranks(communicator)?, next: AtomicU32::new(0) });
+    keep(communicator, |kept| kept.companion = Some(Arc::clone(&own)))?;
+    Ok(own)
+}
+
+/// Frees the communicators that nothing needs any more. No lock is held during the collective calls. Other
+/// threads may make them for other communicators, in another order on another rank.
+fn free_unused() {
+    let unused = mem::take(&mut all().unused);
+    unused.into_iter().for_each(Owned::free);
 }
 
 /// Stores the tables that were measured on an attached communicator.
 pub(super) fn keep_tables(communicator: MPI_Comm, tables: Arc<Tables>) -> Result<(), Error> {
-    let number = find(communicator, key(communicator)?)?;
-    let mut all = all();
-    if let Some(kept) = number.and_then(|number| all.kept.get_mut(&number)) {
-        kept.tables = Some(tables);
-        CHANGES.fetch_add(1, Ordering::Release);
-    }
+    keep(communicator, |kept| kept.tables = Some(tables))?;
+    CHANGES.fetch_add(1, Ordering::Release);
     Ok(())
 }
 
@@ -120,11 +132,55 @@ thread_local! {
 }
 
 /// The state that is kept on a communicator.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Kept {
-    contexts: Contexts,
+    contexts: Option<Contexts>,
     descriptions: Option<Arc<Descriptions>>,
     tables: Option<Arc<Tables>>,
+    companion: Option<Arc<Companion>>,
+}
+
+/// A communicator of this crate with the ranks of one of the program's. It returns errors, and lives as long
+/// as anything uses it, even if the program frees its own communicator.
+pub(super) struct Companion {
+    pub communicator: MPI_Comm,
+    next: AtomicU32,
+}
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Companion {}
+// SAFETY: as above.
+unsafe impl Sync for Companion {}
+
+impl Companion {
+    /// Returns `count` tags that no earlier call has returned lately: the first one. All ranks must call this
+    /// in the same order.
+    pub fn tags(&self, count: u32) -> c_int {
+        let all = (i64::from(greatest_tag(self.communicator)) + 1) / i64::from(count);
+        let next = i64::from(self.next.fetch_add(1, Ordering::Relaxed));
+        (next % all.max(1) * i64::from(count)) as c_int
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        all().unused.push(Owned(self.communicator));
+    }
+}
+
+/// A communicator of this crate, which is to be freed.
+struct Owned(MPI_Comm);
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Owned {}
+
+impl Owned {
+    fn free(self) {
+        let mut communicator = self.0;
+        // SAFETY: the communicator was created here and is freed once, while MPI is usable. MPI lets pending
+        // communication complete.
+        unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
+    }
 }
 
 /// The communicators of segments, with the ranks of the program's communicator.
@@ -147,9 +203,9 @@ struct All {
     /// The state of each communicator, by number. The number is the value of the attribute.
     kept: BTreeMap<usize, Kept>,
     next: usize,
-    /// Contexts of freed communicators. They are freed later, because MPI may hold locks in the delete
-    /// callback.
-    unused: Vec<Contexts>,
+    /// Communicators of this crate that nothing uses. They are freed later, because MPI may hold locks in the
+    /// delete callback.
+    unused: Vec<Owned>,
     /// The descriptions created so far. Some may hold messages until MPI ends.
     descriptions: Vec<Arc<Descriptions>>,
 }
@@ -166,19 +222,29 @@ fn all() -> MutexGuard<'static, All> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl All {
-    fn keep(&mut self, kept: Kept) -> usize {
-        self.next += 1;
-        self.descriptions.extend(kept.descriptions.clone());
-        self.kept.insert(self.next, kept);
-        self.next
+/// Changes the state that is kept on a communicator.
+fn keep(communicator: MPI_Comm, change: impl FnOnce(&mut Kept)) -> Result<(), Error> {
+    let key = key(communicator)?;
+    let known = find(communicator, key)?;
+    let number = known.unwrap_or_else(|| {
+        let mut all = all();
+        all.next += 1;
+        all.next
+    });
+    if known.is_none() {
+        called("MPI_Comm_set_attr", communicator, || {
+            // SAFETY: MPI is usable, the communicator live, and the key made here; the value is a number.
+            unsafe { ffi::MPI_Comm_set_attr(communicator, key, ptr::without_provenance_mut(number)) }
+        })?;
     }
+    change(all().kept.entry(number).or_default());
+    Ok(())
 }
 
 impl Contexts {
     /// Returns the contexts of a communicator, or an error if the communicator is not attached.
     pub fn on(communicator: MPI_Comm) -> Result<Self, Error> {
-        kept(communicator)?.map(|kept| kept.contexts).ok_or(Error::Wire {
+        kept(communicator)?.and_then(|kept| kept.contexts).ok_or(Error::Wire {
             wire: "segments",
             reason: "its communicator is not attached: all of its ranks must first call \
                      `wire::attach(&communicator)`",
@@ -210,11 +276,11 @@ impl Contexts {
     }
 
     fn free(self) {
-        for mut communicator in [self.first, self.rest] {
-            // SAFETY: both communicators were created here and are freed once, while MPI is usable. MPI lets
-            // pending communication complete.
-            unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
-        }
+        self.owned().into_iter().for_each(Owned::free);
+    }
+
+    fn owned(self) -> [Owned; 2] {
+        [Owned(self.first), Owned(self.rest)]
     }
 }
 
@@ -295,7 +361,10 @@ fn free_all() {
         (mem::take(kept), mem::take(unused), mem::take(descriptions), key.take())
     };
     descriptions::end(&descriptions);
-    kept.into_values().map(|kept| kept.contexts).chain(unused).for_each(Contexts::free);
+    kept.into_values().filter_map(|kept| kept.contexts).for_each(Contexts::free);
+    unused.into_iter().for_each(Owned::free);
+    // Companions went to the unused ones when the state was dropped.
+    free_unused();
     if let Some(mut key) = key {
         // SAFETY: MPI is usable; the key was made here.
         unsafe { ffi::MPI_Comm_free_keyval(&raw mut key) };
@@ -304,10 +373,9 @@ fn free_all() {
 
 /// The delete callback of the attribute. If MPI has ended, the contexts are already freed.
 unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
-    let mut all = all();
-    let kept = all.kept.remove(&number.addr());
+    let kept = all().kept.remove(&number.addr()).unwrap_or_default();
     // Cached answers become invalid, because a later communicator may have the same handle.
     CHANGES.fetch_add(u64::from(CHANGES.load(Ordering::Acquire) > 0), Ordering::Release);
-    all.unused.extend(kept.map(|kept| kept.contexts));
+    all().unused.extend(kept.contexts.into_iter().flat_map(Contexts::owned));
     SUCCESS
 }

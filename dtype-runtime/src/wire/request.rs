@@ -263,8 +263,8 @@ pub(super) type Outcome = Result<MPI_Status, c_int>;
 /// A buffer into which MPI may receive a message of up to the requested size. MPI notices if the message is
 /// longer, and writes nothing past the buffer.
 pub(super) struct Room {
-    buffer: PackBuffer,
-    bytes: Bytes,
+    pub buffer: PackBuffer,
+    pub bytes: Bytes,
 }
 
 impl Room {

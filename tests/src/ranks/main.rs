@@ -6,6 +6,7 @@
 mod decode;
 mod engine;
 mod exchange;
+mod halo;
 mod inspect;
 mod layouts;
 mod lifecycle;
@@ -71,6 +72,8 @@ fn main() {
         "messages-values" => with_world(messages::values),
         "messages-large" => with_world(messages::large),
         "messages-collectives" => with_world(messages::collectives),
+        "halo" => with_world(halo::exchanges),
+        "halo-sources" => with_world(halo::sources),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),
         "one-sided" => with_world(rest::one_sided),

@@ -1,0 +1,492 @@
+//! Halo exchanges: the ghost cells of an array receive the cells of the neighbours.
+//!
+//! Cells are packed into the buffers of persistent requests, one message for each neighbour, and unpacked
+//! when all have arrived. So MPI never uses memory of the program. That makes it sound to lend parts of the
+//! array while messages are under way, and to forget the guard.
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use ::mpi::{
+    ffi::{self, MPI_Comm},
+    topology::CartesianCommunicator,
+};
+
+use super::{
+    attach::{Companion, companion},
+    blocks::MemoryBlocks,
+    persistent::Persistent,
+    request::Peer,
+    sendable::sealed::{Read, Write},
+};
+use crate::{
+    DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut,
+    layout::{
+        ArrayLikeMut, Cells, Dimensions, Halo, HaloPart, halo::number_of, shapes::refused, source::Place,
+    },
+    mpi::{called, ready_on},
+    pack::PackBuffer,
+};
+
+impl<const D: usize> Halo<D> {
+    /// Fills the ghost cells of an array with the cells of the neighbours. All ranks of the communicator must
+    /// call this. Its dimension `k` divides dimension `k` of the grid; a periodic one has neighbours across
+    /// the ends. Ghost cells without a neighbour stay as they are.
+    ///
+    /// The array is any source: nested arrays, a slice or `Vec` of all elements, an array of `ndarray`. To
+    /// exchange many times, prepare it once by [`on`](Self::on).
+    ///
+    /// ```no_run
+    /// use dtype_runtime::layout::Halo;
+    /// use mpi::{topology::CartesianCommunicator, traits::*};
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// let ring = world.create_cartesian_communicator(&[world.size()], &[true], false).unwrap();
+    /// let mut cells = vec![f64::from(ring.rank()); 6]; // four own cells, a ghost cell on either side
+    /// Halo::new([6], 1).exchange(&ring, &mut cells)?;
+    /// assert_eq!(cells[0], f64::from((ring.rank() + ring.size() - 1) % ring.size()));
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`on`](Self::on) and of [`HaloExchange::exchange`].
+    pub fn exchange<T, S>(&self, communicator: &CartesianCommunicator, array: &mut S) -> Result<(), Error>
+    where
+        T: MpiDatatype,
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        self.on(communicator)?.exchange(array)
+    }
+
+    /// Starts to fill the ghost cells of an array. Meanwhile the program computes on the other cells; see
+    /// [`HaloExchange::start`].
+    ///
+    /// # Errors
+    /// The errors of [`on`](Self::on) and of [`HaloExchange::start`].
+    pub fn start<'a, T, S>(
+        &self,
+        communicator: &CartesianCommunicator,
+        array: &'a mut S,
+    ) -> Result<PendingHalo<'a, T, D>, Error>
+    where
+        T: MpiDatatype,
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let mut exchange = self.on(communicator)?;
+        let places = vec![exchange.place(array)?];
+        exchange.start_at(&places)?;
+        Ok(PendingHalo { exchange: Lent::Own(exchange), places, arrays: PhantomData })
+    }
+
+    /// Prepares exchanges of arrays with elements `T`. All ranks of the communicator must call this. The
+    /// first call on a communicator creates another one for these messages, so they never meet those of the
+    /// program.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if the communicator has another number of dimensions, or if a dimension of the
+    /// array is too short for the widths; [`Error::Memory`]; an error if an MPI call fails.
+    pub fn on<T: MpiDatatype>(
+        &self,
+        communicator: &CartesianCommunicator,
+    ) -> Result<HaloExchange<T, D>, Error> {
+        let raw = ready_on(communicator)?;
+        let grid = Grid::<D>::of(raw)?;
+        let (parts, companion) = (self.parts::<T>()?, companion(raw)?);
+        let tags = companion.tags(3u32.saturating_pow(D as u32));
+        let at = |rank, direction| Peer {
+            communicator: companion.communicator,
+            rank,
+            tag: tags + number_of(direction),
+        };
+        let (mut sends, mut receives, mut copies) = (Vec::new(), Vec::new(), Vec::new());
+        for HaloPart { direction, send, receive } in parts {
+            let Some(rank) = grid.neighbour(raw, direction)? else { continue };
+            // A message is named by the direction in which it is sent.
+            let back = direction.map(|step| -step);
+            if rank == grid.rank {
+                let opposite = self.part(back)?;
+                copies.push(Copy { from: send, to: opposite.receive, buffer: None });
+                continue;
+            }
+            if send.count() > 0 {
+                sends.push(Message { layout: send, peer: at(rank, direction), number: 0 });
+            }
+            if receive.count() > 0 {
+                receives.push(Message { layout: receive, peer: at(rank, back), number: 0 });
+            }
+        }
+        let own = self.part([0; D])?.send;
+        let requests = Persistent::on(companion.communicator);
+        Ok(HaloExchange { halo: *self, own, sends, receives, copies, requests, arrays: 0, companion })
+    }
+}
+
+/// The place of a rank in a Cartesian communicator (MPI 4.1 section 8.5).
+struct Grid<const D: usize> {
+    rank: i32,
+    lengths: [i32; D],
+    periodic: [i32; D],
+    coordinates: [i32; D],
+}
+
+impl<const D: usize> Grid<D> {
+    fn of(communicator: MPI_Comm) -> Result<Self, Error> {
+        let (mut rank, mut dimensions) = (0, 0);
+        called("MPI_Cartdim_get", communicator, || {
+            // SAFETY: the communicator is live and Cartesian; there is room for a number.
+            unsafe { ffi::MPI_Cartdim_get(communicator, &raw mut dimensions) }
+        })?;
+        if usize::try_from(dimensions).ok() != Some(D) {
+            let requirement = format!("{D}, the number of dimensions of the array");
+            return Err(refused("Halo", "the communicator's number of dimensions", dimensions, requirement));
+        }
+        called("MPI_Comm_rank", communicator, || {
+            // SAFETY: the communicator is live; there is room for a number.
+            unsafe { ffi::MPI_Comm_rank(communicator, &raw mut rank) }
+        })?;
+        let (mut lengths, mut periodic, mut coordinates) = ([0; D], [0; D], [0; D]);
+        called("MPI_Cart_get", communicator, || {
+            let (lengths, periodic) = (lengths.as_mut_ptr(), periodic.as_mut_ptr());
+            // SAFETY: there is room for a number for each dimension in each array.
+            unsafe {
+                ffi::MPI_Cart_get(communicator, dimensions, lengths, periodic, coordinates.as_mut_ptr())
+            }
+        })?;
+        Ok(Self { rank, lengths, periodic, coordinates })
+    }
+
+    /// Returns the rank of the neighbour in a direction, or `None` if there is none.
+    fn neighbour(&self, communicator: MPI_Comm, direction: [i32; D]) -> Result<Option<i32>, Error> {
+        let mut there = self.coordinates;
+        for (k, at) in there.iter_mut().enumerate() {
+            let beyond = *at + direction[k];
+            *at = beyond.rem_euclid(self.lengths[k]);
+            if *at != beyond && self.periodic[k] == 0 {
+                return Ok(None);
+            }
+        }
+        let mut rank = 0;
+        called("MPI_Cart_rank", communicator, || {
+            // SAFETY: the coordinates lie within the grid; there is room for a number.
+            unsafe { ffi::MPI_Cart_rank(communicator, there.as_ptr(), &raw mut rank) }
+        })?;
+        Ok(Some(rank))
+    }
+}
+
+/// Halo exchanges on a communicator, prepared once by [`Halo::on`]. Neighbours, layouts, buffers and
+/// persistent requests (MPI 4.1 section 3.9) are kept. Each exchange may be of another array.
+///
+/// ```no_run
+/// use dtype_runtime::layout::Halo;
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let line = world.create_cartesian_communicator(&[world.size()], &[false], false).unwrap();
+/// let (mut old, mut new) = (vec![0.5; 102], vec![0.5; 102]);
+/// let mut halo = Halo::new([102], 1).on::<f64>(&line)?;
+/// for _ in 0..10 {
+///     let mut pending = halo.start(&mut old)?;
+///     let cells = pending.cells(); // while messages are under way
+///     for i in cells.interior()[0].clone() {
+///         new[i] = 0.25 * (cells[[i - 1]] + 2.0 * cells[[i]] + cells[[i + 1]]);
+///     }
+///     pending.finish()?;
+///     for i in [1, 100] {
+///         new[i] = 0.25 * (old[i - 1] + 2.0 * old[i] + old[i + 1]);
+///     }
+///     std::mem::swap(&mut old, &mut new);
+/// }
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub struct HaloExchange<T, const D: usize> {
+    halo: Halo<D>,
+    /// The own cells. Their array has the shape of all arrays.
+    own: DynamicLayout<T, D>,
+    sends: Vec<Message<T, D>>,
+    receives: Vec<Message<T, D>>,
+    copies: Vec<Copy<T, D>>,
+    requests: Persistent,
+    /// The number of arrays for which the buffers have room.
+    arrays: usize,
+    // Dropped after the requests, which are on its communicator.
+    companion: Arc<Companion>,
+}
+
+/// A message to a neighbour or from it.
+struct Message<T, const D: usize> {
+    layout: DynamicLayout<T, D>,
+    peer: Peer,
+    /// The number of its request.
+    number: usize,
+}
+
+/// A copy within this process, which is its own neighbour.
+struct Copy<T, const D: usize> {
+    from: DynamicLayout<T, D>,
+    to: DynamicLayout<T, D>,
+    buffer: Option<PackBuffer>,
+}
+
+impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
+    /// Fills the ghost cells of an array with the cells of the neighbours. All ranks must call this.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the array has other sizes than the halo; [`Error::Fit`] if a neighbour sends
+    /// another number of cells; [`Error::InvalidValue`]; an error if an MPI call fails. If a message does not
+    /// fit, no ghost cell has been written.
+    pub fn exchange<S>(&mut self, array: &mut S) -> Result<(), Error>
+    where
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let place = [self.place(array)?];
+        self.start_at(&place)?;
+        // SAFETY: 1, since the array is borrowed mutably.
+        unsafe { self.finish_at(&place) }
+    }
+
+    /// Fills the ghost cells of several arrays, with one message for each neighbour. All ranks must pass
+    /// equally many arrays.
+    ///
+    /// # Errors
+    /// The errors of [`exchange`](Self::exchange).
+    pub fn exchange_all<S>(&mut self, arrays: &mut [&mut S]) -> Result<(), Error>
+    where
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let places = self.places(arrays)?;
+        self.start_at(&places)?;
+        // SAFETY: 1, since the arrays are borrowed mutably.
+        unsafe { self.finish_at(&places) }
+    }
+
+    /// Starts to fill the ghost cells of an array. The guard lends the own cells to the program until
+    /// [`finish`](PendingHalo::finish): all of them for reading, and those for writing that no neighbour
+    /// needs. Ghost cells are not lent. The neighbours receive the cells as they are now.
+    ///
+    /// A program may drop or forget the guard. The ghost cells then stay as they are. The next exchange first
+    /// waits for the messages of this one, and so does dropping the exchange.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the array has other sizes than the halo; an error if an MPI call fails.
+    pub fn start<'a, S>(&'a mut self, array: &'a mut S) -> Result<PendingHalo<'a, T, D>, Error>
+    where
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let places = vec![self.place(array)?];
+        self.start_at(&places)?;
+        Ok(PendingHalo { exchange: Lent::Borrowed(self), places, arrays: PhantomData })
+    }
+
+    /// Like [`start`](Self::start), for several arrays, with one message for each neighbour.
+    ///
+    /// # Errors
+    /// The errors of [`start`](Self::start).
+    pub fn start_all<'a, S>(&'a mut self, arrays: &'a mut [&mut S]) -> Result<PendingHalo<'a, T, D>, Error>
+    where
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let places = self.places(arrays)?;
+        self.start_at(&places)?;
+        Ok(PendingHalo { exchange: Lent::Borrowed(self), places, arrays: PhantomData })
+    }
+
+    /// Returns the halo.
+    pub fn halo(&self) -> &Halo<D> {
+        &self.halo
+    }
+
+    fn place<S>(&self, array: &mut S) -> Result<Place, Error>
+    where
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        array.place_mut(&self.own.region()).map_err(Into::into)
+    }
+
+    fn places<S>(&self, arrays: &mut [&mut S]) -> Result<Vec<Place>, Error>
+    where
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        arrays.iter_mut().map(|array| self.place(*array)).collect()
+    }
+
+    /// Sends the cells of arrays to the neighbours.
+    fn start_at(&mut self, places: &[Place]) -> Result<(), Error> {
+        // Messages of an exchange that was forgotten arrive first.
+        self.requests.wait()?;
+        self.make_room(places.iter().map(|place| place.copies).sum())?;
+        let Self { sends, copies, requests, .. } = self;
+        for Message { layout, number, .. } in sends {
+            pack(layout, places, requests.outgoing(*number))?;
+        }
+        for Copy { from, buffer, .. } in copies {
+            pack(from, places, buffer.as_deref_mut().unwrap_or_default())?;
+        }
+        requests.start()
+    }
+
+    /// Waits for the cells of the neighbours, and writes them to the ghost cells.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places are borrowed mutably.
+    unsafe fn finish_at(&mut self, places: &[Place]) -> Result<(), Error> {
+        let Self { receives, copies, requests, .. } = self;
+        requests.wait()?;
+        let value = T::FACTS.wire_size;
+        for Message { number, .. } in &*receives {
+            requests.incoming(*number, value)?;
+        }
+        for Message { layout, number, .. } in receives {
+            // SAFETY: 1.
+            unsafe { unpack(layout, places, requests.incoming(*number, value)?) }?;
+        }
+        for Copy { to, buffer, .. } in copies {
+            // SAFETY: 1.
+            unsafe { unpack(to, places, buffer.as_deref().unwrap_or_default()) }?;
+        }
+        Ok(())
+    }
+
+    /// Makes requests and buffers for so many arrays.
+    fn make_room(&mut self, arrays: usize) -> Result<(), Error> {
+        if self.arrays == arrays {
+            return Ok(());
+        }
+        let mut requests = Persistent::on(self.companion.communicator);
+        let size = |layout| Ok::<_, Error>(wire_size(layout)?.saturating_mul(arrays));
+        for Message { layout, peer, number } in &mut self.receives {
+            *number = requests.add_receive(size(layout)?, *peer)?;
+        }
+        for Message { layout, peer, number } in &mut self.sends {
+            *number = requests.add_send(size(layout)?, *peer)?;
+        }
+        for Copy { from, buffer, .. } in &mut self.copies {
+            *buffer = Some(PackBuffer::with_room(size(from)?)?);
+        }
+        (self.requests, self.arrays) = (requests, arrays);
+        Ok(())
+    }
+}
+
+/// Returns the number of transferred bytes of a part of one array.
+fn wire_size<T: MpiDatatype, const D: usize>(layout: &DynamicLayout<T, D>) -> Result<usize, Error> {
+    if layout.has_blocks() {
+        return Ok(MemoryBlocks::of_layout(layout)?.size(1));
+    }
+    Ok(layout.packed_size())
+}
+
+/// Packs a part of each array.
+fn pack<T: MpiDatatype, const D: usize>(
+    layout: &DynamicLayout<T, D>,
+    places: &[Place],
+    mut packed: &mut [u8],
+) -> Result<(), Error> {
+    for place in places {
+        let view = View::new(*place, layout);
+        let size = Read::packed_size(&view);
+        let (this, rest) = packed.split_at_mut(size);
+        // SAFETY: there are `size` bytes, in a buffer of this crate.
+        unsafe { Read::pack(&view, this.as_mut_ptr()) }?;
+        packed = rest;
+    }
+    Ok(())
+}
+
+/// Unpacks a part of each array.
+///
+/// # Safety
+/// 1. The arrays at the places are borrowed mutably.
+unsafe fn unpack<T: MpiDatatype, const D: usize>(
+    layout: &DynamicLayout<T, D>,
+    places: &[Place],
+    mut packed: &[u8],
+) -> Result<(), Error> {
+    for place in places {
+        let mut view = ViewMut::new(*place, layout);
+        let (this, rest) = packed.split_at(Read::packed_size(&view));
+        Write::unpack(&mut view, this)?;
+        packed = rest;
+    }
+    Ok(())
+}
+
+/// A halo exchange under way. It lends the cells that are not under way.
+#[must_use = "the ghost cells are not filled before `finish`"]
+pub struct PendingHalo<'a, T: MpiDatatype, const D: usize> {
+    exchange: Lent<'a, HaloExchange<T, D>>,
+    places: Vec<Place>,
+    arrays: PhantomData<&'a mut [T]>,
+}
+
+/// A value, or a borrow of one.
+enum Lent<'a, V> {
+    Own(V),
+    Borrowed(&'a mut V),
+}
+
+impl<V> Lent<'_, V> {
+    fn get(&mut self) -> &mut V {
+        match self {
+            Self::Own(value) => value,
+            Self::Borrowed(value) => value,
+        }
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
+    /// Returns the cells of the array, or of the first one.
+    ///
+    /// # Panics
+    /// If the exchange has no arrays.
+    pub fn cells(&mut self) -> Cells<'_, T, D> {
+        self.cells_of(0).expect("there is an array")
+    }
+
+    /// Returns the cells of the `i`-th array, or `None` if there are no more arrays.
+    pub fn cells_of(&mut self, mut i: usize) -> Option<Cells<'_, T, D>> {
+        let HaloExchange { halo, own, .. } = self.exchange.get();
+        for place in &self.places {
+            if i < place.copies {
+                let region = own.region();
+                let array = (region.contiguous(), region.array_elements() * size_of::<T>());
+                // SAFETY: 1, by `place_mut` with the region of the halo; 2, since the guard borrows the array
+                // mutably, and lends it once at a time. MPI does not use it.
+                return Some(unsafe { Cells::new(halo, *place, i, array) });
+            }
+            i -= place.copies;
+        }
+        None
+    }
+
+    /// Returns `true` if all messages have arrived (`MPI_Testall`). Most libraries make progress only during
+    /// calls, so long computations should call this now and then.
+    ///
+    /// # Errors
+    /// If an MPI call fails.
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        self.exchange.get().requests.is_done()
+    }
+
+    /// Waits for the cells of the neighbours, and writes them to the ghost cells.
+    ///
+    /// # Errors
+    /// The errors of [`HaloExchange::exchange`].
+    pub fn finish(mut self) -> Result<(), Error> {
+        // SAFETY: 1, since the guard borrows the arrays mutably.
+        unsafe { self.exchange.get().finish_at(&self.places) }
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> fmt::Debug for HaloExchange<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HaloExchange").field("halo", &self.halo).finish_non_exhaustive()
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> fmt::Debug for PendingHalo<'_, T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingHalo").field("arrays", &self.places.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! Persistent requests (MPI 4.1 section 3.9), with the buffers that they use.
+
+use std::{marker::PhantomData, mem, os::raw::c_int};
+
+use ::mpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
+
+use super::request::{Bytes, Peer, Room, no_status, size_of};
+use crate::{
+    Error,
+    mpi::{
+        SUCCESS, called, checked, is_truncation, ready, returning_errors, true_code, without_communicator,
+    },
+    pack::PackBuffer,
+};
+
+/// Persistent requests on one communicator, which are started and completed together. Buffers belong to the
+/// requests, so MPI never uses memory of the program. Dropping them waits for them.
+pub(super) struct Persistent {
+    communicator: MPI_Comm,
+    requests: Vec<MPI_Request>,
+    statuses: Vec<MPI_Status>,
+    buffers: Vec<Buffer>,
+    is_active: bool,
+    /// Makes the type neither `Send` nor `Sync`: if only one thread may call MPI, no other thread may
+    /// complete the requests.
+    thread: PhantomData<*mut ()>,
+}
+
+/// The buffer of a request.
+struct Buffer {
+    memory: PackBuffer,
+    /// The size of the message in bytes.
+    size: usize,
+}
+
+impl Persistent {
+    /// Returns no requests on a communicator of this crate, which returns errors.
+    pub fn on(communicator: MPI_Comm) -> Self {
+        let (requests, statuses, buffers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { communicator, requests, statuses, buffers, is_active: false, thread: PhantomData }
+    }
+
+    /// Adds a request that receives a message of `size` bytes (`MPI_Recv_init`), and returns its number.
+    pub fn add_receive(&mut self, size: usize, from: Peer) -> Result<usize, Error> {
+        let Room { buffer: mut memory, bytes } = Room::of(size)?;
+        let place = memory.as_mut_ptr().cast();
+        self.add(Buffer { memory, size }, "MPI_Recv_init", |request| {
+            let (Bytes { count, datatype, .. }, Peer { communicator, rank, tag }) = (bytes, from);
+            // SAFETY: the datatype covers no more than the buffer, which lives as long as the request. MPI
+            // keeps a datatype that is in use.
+            unsafe { ffi::MPI_Recv_init(place, count, datatype, rank, tag, communicator, request) }
+        })
+    }
+
+    /// Adds a request that sends a message of `size` bytes (`MPI_Send_init`), and returns its number.
+    pub fn add_send(&mut self, size: usize, to: Peer) -> Result<usize, Error> {
+        let (memory, bytes) = (PackBuffer::with_room(size)?, Bytes::of(size)?);
+        let place = memory.as_ptr().cast();
+        self.add(Buffer { memory, size }, "MPI_Send_init", |request| {
+            let (Bytes { count, datatype, .. }, Peer { communicator, rank, tag }) = (bytes, to);
+            // SAFETY: as above; the message is the first `size` bytes of the buffer.
+            unsafe { ffi::MPI_Send_init(place, count, datatype, rank, tag, communicator, request) }
+        })
+    }
+
+    fn add(
+        &mut self,
+        buffer: Buffer,
+        name: &'static str,
+        call: impl FnOnce(*mut MPI_Request) -> c_int,
+    ) -> Result<usize, Error> {
+        // SAFETY: a constant of the library.
+        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        called(name, self.communicator, || call(&raw mut request))?;
+        self.requests.push(request);
+        self.statuses.push(no_status());
+        self.buffers.push(buffer);
+        Ok(self.requests.len() - 1)
+    }
+
+    /// Returns the message that a request sends, to be written. The requests must not be active.
+    pub fn outgoing(&mut self, number: usize) -> &mut [u8] {
+        let Buffer { memory, size, .. } = &mut self.buffers[number];
+        if self.is_active { &mut [] } else { &mut memory[..*size] }
+    }
+
+    /// Returns the message that a request has received, and its status. The requests must not be active.
+    ///
+    /// # Errors
+    /// [`Error::Fit`] if the message has another size; `value` is the size of one value in bytes.
+    pub fn incoming(&self, number: usize, value: usize) -> Result<&[u8], Error> {
+        let (Buffer { memory, size: expected, .. }, status) = (&self.buffers[number], &self.statuses[number]);
+        let (found, code) = (size_of(status), status.MPI_ERROR);
+        let from = Some((status.MPI_SOURCE, status.MPI_TAG));
+        let fits = found == *expected && !self.is_active && !is_truncation(code);
+        let found = (!is_truncation(code)).then_some(found);
+        fits.then(|| &memory[..*expected]).ok_or(Error::Fit { value, expected: *expected, found, from })
+    }
+
+    /// Starts all requests (`MPI_Startall`). Requests that are still active are first completed.
+    pub fn start(&mut self) -> Result<(), Error> {
+        self.wait()?;
+        if self.requests.is_empty() {
+            return Ok(());
+        }
+        // MPI writes the error of a status only if there is one.
+        self.statuses.fill_with(no_status);
+        self.is_active = true;
+        let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
+        let code = quietly(self.communicator, || {
+            // SAFETY: the requests are persistent and inactive, and their buffers live as long as they do.
+            unsafe { ffi::MPI_Startall(count, requests) }
+        });
+        Ok(checked("MPI_Startall", code)?)
+    }
+
+    /// Returns `true` if all requests are complete (`MPI_Testall`).
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        ready()?;
+        if self.is_active {
+            let mut done = 0;
+            let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
+            let statuses = self.statuses.as_mut_ptr();
+            let code = quietly(self.communicator, || {
+                // SAFETY: there is a status for each request, and room for a flag.
+                unsafe { ffi::MPI_Testall(count, requests, &raw mut done, statuses) }
+            });
+            match code {
+                SUCCESS => self.is_active = done == 0,
+                _ => self.wait_each()?,
+            }
+        }
+        Ok(!self.is_active)
+    }
+
+    /// Waits until all requests are complete (`MPI_Waitall`).
+    pub fn wait(&mut self) -> Result<(), Error> {
+        ready()?;
+        if !self.is_active {
+            return Ok(());
+        }
+        let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
+        let statuses = self.statuses.as_mut_ptr();
+        let code = quietly(self.communicator, || {
+            // SAFETY: there is a status for each request.
+            unsafe { ffi::MPI_Waitall(count, requests, statuses) }
+        });
+        if code != SUCCESS {
+            return self.wait_each();
+        }
+        self.is_active = false;
+        Ok(())
+    }
+
+    /// Completes the requests one by one, after a call for all of them has failed. A message that is too long
+    /// is no error here, but is remembered in the status.
+    fn wait_each(&mut self) -> Result<(), Error> {
+        let mut failed = Ok(());
+        for (request, known) in self.requests.iter_mut().zip(&mut self.statuses) {
+            let mut status = no_status();
+            let code = quietly(self.communicator, || {
+                // SAFETY: an inactive request is complete, and has an empty status.
+                unsafe { ffi::MPI_Wait(request, &raw mut status) }
+            });
+            // A request that the first call has completed has its status.
+            if code != SUCCESS || status.MPI_SOURCE >= 0 {
+                *known = status;
+                known.MPI_ERROR = code;
+            }
+            if code != SUCCESS && !is_truncation(code) {
+                failed = failed.and(checked("MPI_Wait", code).map_err(Error::from));
+            }
+        }
+        self.is_active = false;
+        failed
+    }
+}
+
+impl Drop for Persistent {
+    fn drop(&mut self) {
+        if ready().is_err() {
+            // MPI has ended, or is called by another thread, but may still write into the buffers.
+            if self.is_active {
+                mem::take(&mut self.buffers).into_iter().for_each(mem::forget);
+            }
+            return;
+        }
+        // Receives are not cancelled: the neighbours wait until their messages are received.
+        let _ = self.wait();
+        for request in &mut self.requests {
+            // SAFETY: the request is inactive, and is freed once.
+            quietly(self.communicator, || unsafe { ffi::MPI_Request_free(request) });
+        }
+    }
+}
+
+/// Makes a call on requests, and returns its error. Libraries pass it to the handler of the communicator, or
+/// of `MPI_COMM_WORLD`.
+fn quietly(communicator: MPI_Comm, call: impl FnOnce() -> c_int) -> c_int {
+    returning_errors(communicator, || without_communicator(|| true_code(call())))
+}

@@ -1,0 +1,304 @@
+//! Halo exchanges against the whole grid, of which every rank computes each cell by a formula.
+
+use std::{mem, ops::Range};
+
+use dtype_runtime::{
+    Error, MpiDatatype,
+    layout::{ArrayOrder, Halo, Neighbours},
+};
+use mpi::{
+    topology::{CartesianCommunicator, SimpleCommunicator},
+    traits::*,
+};
+
+use crate::engine::Random;
+
+/// A cell that knows its place in the whole grid. It has padding, and a part that must be checked.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct Mixed {
+    is_odd: bool,
+    value: f64,
+    place: [u16; 3],
+}
+
+/// A type of cells: those of the grid are numbered.
+trait Cell: MpiDatatype + Copy + std::fmt::Debug + PartialEq {
+    fn of(number: u64) -> Self;
+}
+
+impl Cell for f64 {
+    fn of(number: u64) -> Self {
+        number as f64 + 0.5
+    }
+}
+
+impl Cell for u8 {
+    fn of(number: u64) -> Self {
+        number.wrapping_mul(151) as u8
+    }
+}
+
+impl Cell for Mixed {
+    fn of(number: u64) -> Self {
+        let place = [number, number >> 16, number >> 32].map(|part| part as u16);
+        Self { is_odd: number % 2 == 1, value: number as f64 / 3.0, place }
+    }
+}
+
+/// A grid that is divided among ranks.
+struct Divided<'a, const D: usize> {
+    communicator: &'a CartesianCommunicator,
+    periodic: [bool; D],
+    coordinates: [usize; D],
+    /// The first index of each rank's own cells along each dimension, and the end of the grid.
+    starts: [Vec<usize>; D],
+    halo: Halo<D>,
+}
+
+impl<const D: usize> Divided<'_, D> {
+    /// Returns the number of the cell that lies at an index of the local array of this rank, or `None` for a
+    /// ghost cell that nobody sends.
+    fn number(&self, index: [usize; D]) -> Option<u64> {
+        let (own, mut number, mut steps) = (self.halo.own(), 0, 0);
+        for k in 0..D {
+            let (Range { start, end }, starts) = (own[k].clone(), &self.starts[k]);
+            let (ranks, at) = (starts.len() - 1, self.coordinates[k]);
+            let (step, within): (isize, usize) = match index[k] {
+                i if i < start => (-1, i),
+                i if i >= end => (1, i - end),
+                i => (0, i - start),
+            };
+            steps += step.unsigned_abs();
+            let there = at as isize + step;
+            if !(0..ranks as isize).contains(&there) && !self.periodic[k] {
+                return None;
+            }
+            let there = there.rem_euclid(ranks as isize) as usize;
+            let global = if step < 0 { starts[there + 1] - start + within } else { starts[there] + within };
+            number = number * 1000 + global as u64;
+        }
+        (steps < 2 || self.halo.neighbours == Neighbours::All).then_some(number)
+    }
+
+    fn indices(&self) -> Vec<[usize; D]> {
+        let sizes = self.halo.sizes;
+        let count: usize = sizes.iter().product();
+        let index = |mut place: usize| {
+            let mut index = [0; D];
+            let mut put = |k: usize| {
+                index[k] = place % sizes[k];
+                place /= sizes[k];
+            };
+            match self.halo.order {
+                ArrayOrder::RowMajor => (0..D).rev().for_each(&mut put),
+                ArrayOrder::ColumnMajor => (0..D).for_each(&mut put),
+            }
+            index
+        };
+        (0..count).map(index).collect()
+    }
+
+    /// Returns the array of this rank before an exchange, or after it. `which` makes arrays differ.
+    fn array<T: Cell>(&self, which: u64, is_filled: bool) -> Vec<T> {
+        let own = self.halo.own();
+        let is_own = |index: [usize; D]| own.iter().zip(index).all(|(own, i)| own.contains(&i));
+        let cell = |index| match self.number(index) {
+            Some(number) if is_filled || is_own(index) => T::of(7 * number + which),
+            _ => T::of(u64::MAX),
+        };
+        self.indices().into_iter().map(cell).collect()
+    }
+
+    /// Exchanges in every way.
+    fn check<T: Cell>(&self, name: &str) -> Result<(), Error> {
+        let Self { halo, communicator, .. } = *self;
+        let same = |found: &[T], which, what: &str| {
+            assert!(found == self.array::<T>(which, true), "{what}, {name}: {:?}", self.halo);
+        };
+        let mut once = self.array::<T>(1, false);
+        halo.exchange(communicator, &mut once)?;
+        same(&once, 1, "one exchange");
+
+        let mut exchange = halo.on::<T>(communicator)?;
+        let mut another = halo.on::<T>(communicator)?;
+        let (mut a, mut b) = (self.array::<T>(2, false), self.array::<T>(3, false));
+        exchange.exchange(&mut a)?;
+        exchange.exchange(&mut b[..])?;
+        same(&a, 2, "the first array");
+        same(&b, 3, "the second array");
+        // What was filled before is filled again: the ghost cells do not become own cells.
+        exchange.exchange(&mut a)?;
+        same(&a, 2, "the same array again");
+
+        // Two exchanges under way at a time, finished in another order than started.
+        let (mut a, mut b) = (self.array::<T>(4, false), self.array::<T>(5, false));
+        let (mut first, second) = (exchange.start(&mut a)?, another.start(&mut b)?);
+        let (own, interior) = (halo.own(), halo.interior());
+        let within = |ranges: &[Range<usize>; D], index: [usize; D]| {
+            ranges.iter().zip(index).all(|(r, i)| r.contains(&i))
+        };
+        let mut cells = first.cells();
+        assert_eq!((cells.own(), cells.interior()), (own.clone(), interior.clone()));
+        for index in self.indices() {
+            let number = self.number(index).filter(|_| within(&own, index));
+            assert_eq!(cells.get(index).copied(), number.map(|number| T::of(7 * number + 4)));
+            let adjacent = if halo.order == ArrayOrder::RowMajor { D - 1 } else { 0 };
+            let length = |ranges: &[Range<usize>; D]| {
+                within(ranges, index).then(|| ranges[adjacent].end - index[adjacent])
+            };
+            assert_eq!(cells.row(index).map(<[T]>::len), length(&own));
+            assert_eq!(cells.row_mut(index).map(|row| row.len()), length(&interior));
+            assert_eq!(cells.get_mut(index).is_some(), within(&interior, index));
+            if let Some(cell) = cells.get_mut(index) {
+                *cell = T::of(u64::MAX - 1);
+            }
+        }
+        assert!(first.cells_of(1).is_none());
+        while !first.is_done()? {}
+        second.finish()?;
+        first.finish()?;
+        same(&b, 5, "the second of two under way");
+        for (index, found) in self.indices().into_iter().zip(&a) {
+            let expected = self.number(index).map_or(u64::MAX, |number| 7 * number + 4);
+            let expected = if within(&interior, index) { u64::MAX - 1 } else { expected };
+            assert_eq!(*found, T::of(expected), "{index:?} of {name}: {:?}", self.halo);
+        }
+
+        // Guards that are dropped or forgotten: the array stays as it is, and the next exchange is right.
+        let mut a = self.array::<T>(6, false);
+        mem::forget(exchange.start(&mut a)?);
+        drop(exchange.start(&mut a)?);
+        let _ = halo.start(communicator, &mut b)?.is_done()?;
+        assert!(a == self.array::<T>(6, false), "after a forgotten exchange, {name}");
+        exchange.exchange(&mut a)?;
+        same(&a, 6, "after a forgotten exchange");
+        drop(exchange);
+
+        // Several arrays in a message, of other numbers each time.
+        let mut all: Vec<_> = (7..10).map(|which| self.array::<T>(which, false)).collect();
+        for count in [2, 3, 1] {
+            let mut some: Vec<&mut Vec<T>> = all.iter_mut().take(count).collect();
+            another.exchange_all(&mut some)?;
+            let mut pending = another.start_all(&mut some)?;
+            assert!(pending.cells_of(count - 1).is_some() && pending.cells_of(count).is_none());
+            pending.finish()?;
+        }
+        (7..).zip(&all).for_each(|(which, array)| same(array, which, "one of several arrays"));
+        Ok(())
+    }
+}
+
+/// Divides a random grid among the ranks, and exchanges.
+fn random<const D: usize>(world: &SimpleCommunicator, random: &mut Random, case: usize) {
+    // A random factorization of the number of ranks.
+    let (mut lengths, mut rest) = ([1; D], world.size() as usize);
+    for length in &mut lengths[1..] {
+        let divisors: Vec<_> = (1..=rest).filter(|divisor| rest % divisor == 0).collect();
+        *length = divisors[random.below(divisors.len())];
+        rest /= *length;
+    }
+    lengths[0] = rest;
+    let periodic = lengths.map(|_| random.below(2) == 1);
+    let widths = lengths.map(|_| match random.below(3) {
+        0 => [1, 1],
+        1 => [2, 2],
+        _ => [random.below(3), random.below(3)],
+    });
+    let starts: [Vec<usize>; D] = std::array::from_fn(|k| {
+        let least = widths[k][0].max(widths[k][1]).max(1);
+        let mut starts = vec![0];
+        for i in 0..lengths[k] {
+            starts.push(starts[i] + least + random.below(5));
+        }
+        starts
+    });
+    let (order, neighbours) = (random.below(2), random.below(2));
+    let lengths = lengths.map(|length| length as i32);
+    let communicator =
+        world.create_cartesian_communicator(&lengths, &periodic, false).expect("all ranks are in the grid");
+    let coordinates = communicator.rank_to_coordinates(communicator.rank());
+    let coordinates: [usize; D] = std::array::from_fn(|k| coordinates[k] as usize);
+    let sizes = std::array::from_fn(|k| {
+        let at = coordinates[k];
+        starts[k][at + 1] - starts[k][at] + widths[k].iter().sum::<usize>()
+    });
+    let mut halo = Halo::new(sizes, 0).widths(widths);
+    halo = if neighbours == 0 { halo } else { halo.faces() };
+    halo = if order == 0 { halo } else { halo.column_major() };
+    let divided = Divided { communicator: &communicator, periodic, coordinates, starts, halo };
+    let name = format!("case {case} on {lengths:?}, periodic {periodic:?}");
+    divided.check::<f64>(&name).unwrap();
+    divided.check::<Mixed>(&name).unwrap();
+    divided.check::<u8>(&name).unwrap();
+}
+
+/// Exchanges halos of random grids.
+pub fn exchanges(world: &SimpleCommunicator) {
+    let mut drawn = Random(43);
+    let cases = if dtype_tests::is_long() { 400 } else { 12 };
+    for case in 0..cases {
+        random::<1>(world, &mut drawn, case);
+        random::<2>(world, &mut drawn, case);
+        random::<3>(world, &mut drawn, case);
+    }
+    random::<5>(world, &mut drawn, 0);
+}
+
+/// Exchanges halos of every kind of array, and says what is wrong.
+pub fn sources(world: &SimpleCommunicator) {
+    let communicator =
+        world.create_cartesian_communicator(&[world.size(), 1], &[true, true], false).expect("a torus");
+    let own = f64::from(communicator.rank());
+    let below = f64::from((communicator.rank() + world.size() - 1) % world.size());
+    let halo = Halo::new([4, 3], 1);
+
+    let mut nested = [[own; 3]; 4];
+    halo.exchange(&communicator, &mut nested).unwrap();
+    assert_eq!((nested[0], nested[1]), ([below; 3], [own; 3]));
+    let mut boxed = vec![[own; 3]; 4];
+    halo.exchange::<f64, _>(&communicator, &mut boxed).unwrap();
+    assert_eq!(boxed, nested);
+    let mut several = vec![[[own; 3]; 4]; 2];
+    halo.exchange::<f64, _>(&communicator, &mut several).unwrap();
+    assert_eq!(several, [nested; 2]);
+
+    // An array with gaps: every second column of another one.
+    let mut wide = ndarray::Array2::from_elem((4, 6), own);
+    let mut view = wide.slice_mut(ndarray::s![.., ..;2]);
+    let mut exchange = halo.on::<f64>(&communicator).unwrap();
+    let mut pending = exchange.start(&mut view).unwrap();
+    let mut cells = pending.cells();
+    assert_eq!((cells[[1, 1]], cells.row([1, 1])), (own, None));
+    assert!(cells.get_mut([1, 1]).is_none());
+    pending.finish().unwrap();
+    assert_eq!(wide.row(0).to_vec(), [below, own, below, own, below, own]);
+
+    // Mistakes are errors on this rank alone, before anything is sent.
+    let wrong = |error: Error| error.to_string();
+    let mut short = vec![own; 11];
+    assert_eq!(
+        exchange.exchange(&mut short).map_err(wrong).unwrap_err(),
+        "the layout is part of an array of shape [4, 3], but the source has shape [11]"
+    );
+    assert_eq!(
+        Halo::new([4], 1).on::<f64>(&communicator).map(|_| ()).map_err(wrong).unwrap_err(),
+        "Halo: the communicator's number of dimensions is 2, but must be 1, the number of dimensions of the \
+         array"
+    );
+    // A communicator may be freed before the exchange that was made for it.
+    drop(communicator);
+    exchange.exchange(&mut nested).unwrap();
+    assert_eq!(nested[0], [below; 3]);
+    world.barrier();
+
+    // A neighbour with another number of cells: an error on both sides, and no ghost cell is written.
+    if world.size() == 2 {
+        let line = world.create_cartesian_communicator(&[2], &[false], false).expect("a line");
+        let width = 1 + world.rank() as usize;
+        let mut cells = vec![own; 8];
+        let error = Halo::new([8], width).exchange(&line, &mut cells).unwrap_err();
+        assert!(dtype_tests::is_misfit(&error, 8 * width, 8 * (3 - width)), "{error}");
+        assert_eq!(cells, [own; 8]);
+    }
+}
