@@ -246,7 +246,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
         }));
     }
-    let (seconds, skipped) = if full { (430, [].as_slice()) } else { (185, SLOW_WITHOUT_MPI) };
+    let (seconds, skipped) = if full { (430, [].as_slice()) } else { (195, SLOW_WITHOUT_MPI) };
     steps.push(Step::new("without-mpi", seconds, move |sh, count| {
         count.cargo_test(sh, &[WITHOUT_MPI, skipped].concat())
     }));
@@ -278,21 +278,21 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         }
         // A brief run has only the scenarios for the second library.
         if full || i == 0 {
-            steps.push(with_library("units", if full && i == 0 { 25 } else { 85 }, &["--lib"]));
+            steps.push(with_library("units", if full && i == 0 { 25 } else { 115 }, &["--lib"]));
             steps.push(with_library("doctests", 5, &["--doc"]));
         }
         let scenarios = if full { &["--test=ranks"] } else { BRIEF_SCENARIOS };
         let seconds = match (full, i) {
             (true, _) => 650,
-            (false, 0) => 125,
-            (false, _) => 180,
+            (false, 0) => 150,
+            (false, _) => 220,
         };
         steps.push(with_library("ranks", seconds, scenarios));
         if full {
             steps.push(with_library("examples", 75, &["--test=examples"]));
         }
         if full || i == 0 {
-            let seconds = if full { 320 } else { 145 };
+            let seconds = if full { 320 } else { 105 };
             steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
                 let _environment = library.enter(sh);
                 programs(sh, full, count)
