@@ -1,6 +1,7 @@
 //! Messages of any shape without MPI: values come back as they were, and no bytes do harm.
 
 use std::{
+    any::type_name,
     borrow::Cow,
     collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque},
     fmt::Debug,
@@ -321,19 +322,18 @@ fn sequences_of_what_borrows_are_sequences_of_what_owns() {
 
 #[test]
 fn types_of_one_name_are_two_types() {
-    #[derive(MpiMessage)]
-    struct Twice<T>(T);
     macro_rules! within {
         ($number:ty, $value:expr) => {{
             #[derive(MpiMessage)]
-            struct S(Twice<T>);
-            use inner::S as T;
-            #[allow(clippy::items_after_statements)]
-            mod inner {
-                #[derive(dtype_runtime::MpiMessage)]
-                pub struct S(pub $number);
+            struct S($number);
+            type Inner = S;
+            let name = type_name::<S>();
+            {
+                #[derive(MpiMessage)]
+                struct S(Inner);
+                assert_eq!(type_name::<S>(), name);
+                to_bytes(&S(Inner { 0: $value })).unwrap()
             }
-            to_bytes(&S(Twice(T($value)))).unwrap()
         }};
     }
     let (first, second) = (within!(u32, 1), within!(f32, 1.0));

@@ -197,14 +197,14 @@ impl<'m> Reader<'m> {
         read: impl FnOnce(&mut Self) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (depth, inline) = (self.depth, self.inline);
-        self.depth += 1;
-        self.inline = inline.saturating_add(size_of::<T>());
+        let inside = inline.saturating_add(size_of::<T>());
         if depth == DEEPEST {
             return Err(malformed(too_deep()));
         }
-        if depth >= FEW && self.inline > MOST_INLINE {
-            return Err(malformed(too_large(self.inline)));
+        if depth >= FEW && inside > MOST_INLINE {
+            return Err(malformed(too_large(inside)));
         }
+        (self.depth, self.inline) = (depth + 1, inside);
         let read = read(self);
         (self.depth, self.inline) = (depth, inline);
         read

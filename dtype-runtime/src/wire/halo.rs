@@ -8,7 +8,8 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 
 use ::mpi::{
     ffi::{self, MPI_Comm},
-    topology::CartesianCommunicator,
+    raw::AsRaw,
+    topology::{CartesianCommunicator, Communicator},
 };
 
 use super::{
@@ -90,7 +91,7 @@ impl<const D: usize> Halo<D> {
         communicator: &CartesianCommunicator,
     ) -> Result<HaloExchange<T, D>, Error> {
         let raw = ready_on(communicator)?;
-        let grid = Grid::<D>::of(raw)?;
+        let grid = Grid::<D>::of(communicator)?;
         let (parts, companion) = (self.parts::<T>()?, companion(raw)?);
         let tags = companion.tags(3u32.saturating_pow(D as u32));
         let at = |rank, direction| Peer {
@@ -100,7 +101,7 @@ impl<const D: usize> Halo<D> {
         };
         let (mut sends, mut receives, mut copies) = (Vec::new(), Vec::new(), Vec::new());
         for HaloPart { direction, send, receive } in parts {
-            let Some(rank) = grid.neighbour(raw, direction)? else { continue };
+            let Some(rank) = grid.neighbour(direction)? else { continue };
             // A message is named by the direction in which it is sent.
             let back = direction.map(|step| -step);
             if rank == grid.rank {
@@ -117,55 +118,44 @@ impl<const D: usize> Halo<D> {
         }
         let own = self.part([0; D])?.send;
         let requests = Persistent::on(companion.communicator);
-        Ok(HaloExchange { halo: *self, own, sends, receives, copies, requests, arrays: 0, companion })
+        Ok(HaloExchange { halo: *self, own, sends, receives, copies, requests, arrays: None, companion })
     }
 }
 
 /// The place of a rank in a Cartesian communicator (MPI 4.1 section 8.5).
 struct Grid<const D: usize> {
+    communicator: MPI_Comm,
     rank: i32,
     lengths: [i32; D],
-    periodic: [i32; D],
+    periodic: [bool; D],
     coordinates: [i32; D],
 }
 
 impl<const D: usize> Grid<D> {
-    fn of(communicator: MPI_Comm) -> Result<Self, Error> {
-        let (mut rank, mut dimensions) = (0, 0);
-        called("MPI_Cartdim_get", communicator, || {
-            // SAFETY: the communicator is live and Cartesian; there is room for a number.
-            unsafe { ffi::MPI_Cartdim_get(communicator, &raw mut dimensions) }
-        })?;
+    fn of(communicator: &CartesianCommunicator) -> Result<Self, Error> {
+        let dimensions = communicator.num_dimensions();
         if usize::try_from(dimensions).ok() != Some(D) {
             let requirement = format!("{D}, the number of dimensions of the array");
             return Err(refused("Halo", "the communicator's number of dimensions", dimensions, requirement));
         }
-        called("MPI_Comm_rank", communicator, || {
-            // SAFETY: the communicator is live; there is room for a number.
-            unsafe { ffi::MPI_Comm_rank(communicator, &raw mut rank) }
-        })?;
-        let (mut lengths, mut periodic, mut coordinates) = ([0; D], [0; D], [0; D]);
-        called("MPI_Cart_get", communicator, || {
-            let (lengths, periodic) = (lengths.as_mut_ptr(), periodic.as_mut_ptr());
-            // SAFETY: there is room for a number for each dimension in each array.
-            unsafe {
-                ffi::MPI_Cart_get(communicator, dimensions, lengths, periodic, coordinates.as_mut_ptr())
-            }
-        })?;
-        Ok(Self { rank, lengths, periodic, coordinates })
+        let (mut lengths, mut periodic, mut coordinates) = ([0; D], [false; D], [0; D]);
+        communicator.get_layout_into(&mut lengths, &mut periodic, &mut coordinates);
+        let (rank, communicator) = (communicator.rank(), communicator.as_raw());
+        Ok(Self { communicator, rank, lengths, periodic, coordinates })
     }
 
     /// Returns the rank of the neighbour in a direction, or `None` if there is none.
-    fn neighbour(&self, communicator: MPI_Comm, direction: [i32; D]) -> Result<Option<i32>, Error> {
+    fn neighbour(&self, direction: [i32; D]) -> Result<Option<i32>, Error> {
         let mut there = self.coordinates;
         for (k, at) in there.iter_mut().enumerate() {
             let beyond = *at + direction[k];
             *at = beyond.rem_euclid(self.lengths[k]);
-            if *at != beyond && self.periodic[k] == 0 {
+            if *at != beyond && !self.periodic[k] {
                 return Ok(None);
             }
         }
-        let mut rank = 0;
+        // rsmpi's call refuses the coordinate 0 of a dimension that is not periodic.
+        let (mut rank, communicator) = (0, self.communicator);
         called("MPI_Cart_rank", communicator, || {
             // SAFETY: the coordinates lie within the grid; there is room for a number.
             unsafe { ffi::MPI_Cart_rank(communicator, there.as_ptr(), &raw mut rank) }
@@ -208,8 +198,8 @@ pub struct HaloExchange<T, const D: usize> {
     receives: Vec<Message<T, D>>,
     copies: Vec<Copy<T, D>>,
     requests: Persistent,
-    /// The number of arrays for which the buffers have room.
-    arrays: usize,
+    /// The number of arrays for which there are requests and buffers; `None` before the first exchange.
+    arrays: Option<usize>,
     // Dropped after the requests, which are on its communicator.
     companion: Arc<Companion>,
 }
@@ -350,7 +340,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
 
     /// Makes requests and buffers for so many arrays.
     fn make_room(&mut self, arrays: usize) -> Result<(), Error> {
-        if self.arrays == arrays {
+        if self.arrays == Some(arrays) {
             return Ok(());
         }
         let mut requests = Persistent::on(self.companion.communicator);
@@ -364,7 +354,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         for Copy { from, buffer, .. } in &mut self.copies {
             *buffer = Some(PackBuffer::with_room(size(from)?)?);
         }
-        (self.requests, self.arrays) = (requests, arrays);
+        (self.requests, self.arrays) = (requests, Some(arrays));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Halo exchanges against the whole grid, of which every rank computes each cell by a formula.
 
-use std::{mem, ops::Range};
+use std::{fmt::Debug, mem, ops::Range};
 
 use dtype_runtime::{
     Error, MpiDatatype,
@@ -23,7 +23,7 @@ struct Mixed {
 }
 
 /// A type of cells: those of the grid are numbered.
-trait Cell: MpiDatatype + Copy + std::fmt::Debug + PartialEq {
+trait Cell: MpiDatatype + Copy + Debug + PartialEq {
     fn of(number: u64) -> Self;
 }
 
@@ -127,7 +127,7 @@ impl<const D: usize> Divided<'_, D> {
         exchange.exchange(&mut b[..])?;
         same(&a, 2, "the first array");
         same(&b, 3, "the second array");
-        // What was filled before is filled again: the ghost cells do not become own cells.
+        // Ghost cells that are filled are filled again, and do not become own cells.
         exchange.exchange(&mut a)?;
         same(&a, 2, "the same array again");
 
@@ -245,6 +245,40 @@ pub fn exchanges(world: &SimpleCommunicator) {
     random::<5>(world, &mut drawn, 0);
 }
 
+/// A cell that travels as its bytes.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+#[mpi(wire = "bytes")]
+struct Padded {
+    tag: u8,
+    value: f64,
+}
+
+/// A cell whose fields the compiler orders.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+struct Ordered {
+    tag: u8,
+    value: f64,
+    more: u16,
+}
+
+/// Exchanges two arrays of cells in a ring.
+fn carried<T: MpiDatatype + Copy + Debug + PartialEq>(
+    torus: &CartesianCommunicator,
+    cell: impl Fn(i32) -> T,
+) {
+    let (rank, size) = (torus.rank(), torus.size());
+    let mut arrays = [vec![cell(rank); 12], vec![cell(rank + 100); 12]];
+    let mut exchange = Halo::new([4, 3], 1).on::<T>(torus).unwrap();
+    let [first, second] = &mut arrays;
+    exchange.exchange_all(&mut [first, second]).unwrap();
+    for (array, more) in arrays.iter().zip([0, 100]) {
+        let row = |rank: i32| [cell(rank.rem_euclid(size) + more); 3];
+        let expected = [row(rank - 1), row(rank), row(rank), row(rank + 1)];
+        assert_eq!(array[..], *expected.as_flattened());
+    }
+}
+
 /// Exchanges halos of every kind of array, and says what is wrong.
 pub fn sources(world: &SimpleCommunicator) {
     let communicator =
@@ -273,6 +307,27 @@ pub fn sources(world: &SimpleCommunicator) {
     assert!(cells.get_mut([1, 1]).is_none());
     pending.finish().unwrap();
     assert_eq!(wide.row(0).to_vec(), [below, own, below, own, below, own]);
+
+    // No arrays, and arrays of no copies, before and after others.
+    let mut none = halo.on::<f64>(&communicator).unwrap();
+    none.exchange_all::<Vec<f64>>(&mut []).unwrap();
+    none.exchange(&mut Vec::<[[f64; 3]; 4]>::new()).unwrap();
+    assert!(none.start_all::<Vec<f64>>(&mut []).unwrap().cells_of(0).is_none());
+    let mut again = [[own; 3]; 4];
+    none.exchange(&mut again).unwrap();
+    none.exchange_all::<Vec<f64>>(&mut []).unwrap();
+    assert_eq!(again, nested);
+    // Rows from the last to the first one: the neighbour below is the one of the last row in memory.
+    let mut upside_down = ndarray::Array2::from_elem((4, 3), own);
+    let mut view = upside_down.slice_mut(ndarray::s![..;-1, ..]);
+    let mut pending = exchange.start(&mut view).unwrap();
+    assert_eq!(pending.cells().row([2, 1]), Some(&[own][..]));
+    pending.finish().unwrap();
+    assert_eq!(upside_down.row(3).to_vec(), [below; 3]);
+    // Elements that travel with their padding, and fields in the compiler's own order.
+    carried(&communicator, |number| Padded { tag: number as u8, value: f64::from(number) });
+    carried(&communicator, |number| Ordered { tag: number as u8, value: f64::from(number), more: 7 });
+    carried(&communicator, |_| ());
 
     // Mistakes are errors on this rank alone, before anything is sent.
     let wrong = |error: Error| error.to_string();
