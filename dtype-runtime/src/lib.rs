@@ -138,7 +138,7 @@ pub mod __private {
         Error,
         expansion::{Equivalence, EquivalentDatatype},
         layout::{
-            ArrayOrder, Coverage, DynamicLayout, Memory, Selection, StaticLayout,
+            ArrayOrder, Coverage, DynamicLayout, Elements, Fields, Memory, Selection, StaticLayout,
             entry::Entry,
             integer::{Integer, is_integer},
             pieces::{FixedPieces, Path, Pieces},

@@ -453,7 +453,7 @@ fn absurd_sizes_are_errors_and_take_no_memory() {
 
 #[test]
 fn parts_that_are_read_and_written_at_once_do_not_overlap() {
-    use dtype_runtime::layout::split;
+    use dtype_runtime::layout::{split, split_mut};
     let n = 6;
     let column = |j: usize| layout!(u8[n][n] => [.., j]).unwrap();
     let row = |i: usize| layout!(u8[n][n] => [i, ..]).unwrap();
@@ -472,7 +472,7 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     assert!(error.to_string().starts_with("layout 0 to be written and layout 0 to be read overlap"));
     let error = split(&mut cells, &[column(5)], &[column(1), row(1)]).unwrap_err();
     assert_eq!(error, Error::Meet { write: 1, other: 0, is_read: false });
-    let twice = split(&mut cells, &[] as &[DynamicLayout<u8, 2>], &[listed(&[1, 2, 1])]).unwrap_err();
+    let twice = split_mut(&mut cells, &[listed(&[1, 2, 1])]).unwrap_err();
     assert_eq!(twice, Error::Overlap);
     assert!(overlaps(&mut cells, &[row(0)], &[column(0)]));
     assert!(overlaps(&mut cells, &[], &[column(0), row(3)]));
@@ -552,7 +552,7 @@ fn what_is_covered_twice_cannot_be_received_into() {
     assert_eq!(large[1].matrix[0][..4], [0, 0, 1, 0]);
     assert_eq!(large[1].matrix[1][..4], [0, 1, 1, 1]);
 
-    let fields = |layout: Result<DynamicLayout<Particle, 1>, Error>| {
+    let fields = |layout: Result<DynamicLayout<Particle, 1, layout::Fields>, Error>| {
         let mut particles = [Particle::default(); 10];
         matches!(layout.unwrap().of_mut(&mut particles), Err(Error::Overlap))
     };

@@ -427,7 +427,7 @@ fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     let _target = sh.push_env("CARGO_TARGET_DIR", sh.current_dir().join("target/miri"));
     let _flags = sh.push_env("MIRIFLAGS", "-Zmiri-disable-isolation");
     let _cases = sh.push_env("PROPTEST_CASES", "1");
-    let tests = ["types", "sources", "pack", "engine"].map(|test| ["--test", test]);
+    let tests = ["types", "sources", "elements", "pack", "engine"].map(|test| ["--test", test]);
     let features = ["--no-default-features", "--features", "nalgebra,ndarray"];
     let skipped = TOO_LONG.map(|test| ["--skip", test]);
     let arguments = [

@@ -52,6 +52,8 @@ struct Fixed {
     /// The constants of the layout, the last of which is `__DTYPE_PIECES`.
     constants: TokenStream,
     order: TokenStream,
+    /// The kind of the layout: whole elements, or parts of them.
+    selects: TokenStream,
     /// `true` if the macro can see that no element is selected twice. Otherwise the compiler checks this.
     disjoint: bool,
     /// The solved layout, an expression of type `Option<Expansion>`, if the macro could solve it.
@@ -80,6 +82,11 @@ impl Array {
                 }
             })
         })
+    }
+
+    /// Returns `true` if all terms select whole elements.
+    fn selects_elements(&self) -> bool {
+        self.terms.iter().all(|term| term.path.is_empty())
     }
 
     fn order(&self) -> TokenStream {
@@ -360,6 +367,7 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Progressions)>) 
         shape,
         constants,
         order: array.order(),
+        selects: if array.selects_elements() { ours!(__dtype::Elements) } else { ours!(__dtype::Fields) },
         // A single piece selects each of its elements once.
         disjoint: literal.is_some_and(|(_, pieces)| pieces.len() == 1),
         expansion: literal.and_then(|(lengths, pieces)| solve(array, lengths, pieces)),
@@ -435,6 +443,7 @@ fn of_type_map(entries: &[MapEntry]) -> Fixed {
         shape: ours!(__dtype::Memory),
         constants,
         order: ours!(__dtype::ArrayOrder::RowMajor),
+        selects: ours!(__dtype::Fields),
         disjoint: false,
         expansion: solve_type_map(entries),
     }
@@ -455,7 +464,7 @@ fn solve_type_map(entries: &[MapEntry]) -> Option<TokenStream> {
 
 /// Returns the layout as a value or, if it has a name, as a type and a constant of that name.
 fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
-    let Fixed { element, shape, constants, order, disjoint, expansion } = layout;
+    let Fixed { element, shape, constants, order, selects, disjoint, expansion } = layout;
     let selection = match name {
         Some(Name { ident, .. }) => format_ident!("__{}Selection", ident.unraw()),
         None => format_ident!("__DtypeSelection"),
@@ -475,6 +484,7 @@ fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
             type Element = #element;
             type Shape = #shape;
             type Coverage = __dtype::Coverage<#disjoint>;
+            type Selects = #selects;
             #witness
             const REGION: __dtype::Region<'static> = __DTYPE_PIECES.region(#order);
 
@@ -535,13 +545,14 @@ fn dynamic(runtime: &Path, array: &Array) -> TokenStream {
     let (dimensions, order) = (lengths.len(), array.order());
     let numbers = lengths.iter().map(|length| When::Running.number(length));
     let (pushes, lints) = (pushes(array, When::Running), lints());
+    let new = if array.selects_elements() { ours!(new) } else { ours!(of_fields) };
     ours! {{
         #lints
         let __dtype_layout = {
             use #runtime::__private as __dtype;
             let mut __dtype_pieces = __dtype::Pieces::<#element, #dimensions>::new([#(#numbers),*]);
             #pushes
-            __dtype::DynamicLayout::new(__dtype_pieces, #order)
+            __dtype::DynamicLayout::#new(__dtype_pieces, #order)
         };
         __dtype_layout
     }}

@@ -16,7 +16,7 @@ use super::{
     part::Part,
     pieces::Pieces,
     region::{Axis, Region},
-    shape::Dimensions,
+    shape::{Dimensions, Elements, Fields},
     source::{ArrayLike, ArrayLikeMut, Outcome},
     traits::{Disjoint, Layout, UnknownCoverage, View, ViewMut},
 };
@@ -43,7 +43,22 @@ use crate::{
 /// assert_eq!(error.to_string(), message);
 /// # Ok::<(), Error>(())
 /// ```
-pub struct DynamicLayout<T, const D: usize>(Arc<Dynamic>, PhantomData<fn() -> T>);
+///
+/// `S` is [`Elements`], or [`Fields`](super::Fields) for a layout of parts of elements:
+///
+/// ```
+/// use dtype_runtime::{DynamicLayout, Error, MpiDatatype, layout, layout::Fields};
+///
+/// #[derive(MpiDatatype, Clone, Copy)]
+/// struct Cell { pressure: f64, kind: u8 }
+///
+/// fn pressures(n: usize) -> Result<DynamicLayout<Cell, 1, Fields>, Error> {
+///     layout!(Cell[n] => [..].pressure)
+/// }
+/// assert_eq!(pressures(3)?.packed_size(), 24);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct DynamicLayout<T, const D: usize, S = Elements>(Arc<Dynamic>, PhantomData<fn() -> (T, S)>);
 
 struct Dynamic {
     shape: Vec<usize>,
@@ -134,12 +149,34 @@ impl PartialEq for Dynamic {
 }
 
 impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
-    /// Returns the layout of these pieces.
+    /// Returns the layout of these pieces, which are whole elements.
+    ///
+    /// # Errors
+    /// The first mistake in the pieces; [`SelectionError::TooLarge`] if the packed size exceeds `isize::MAX`.
+    ///
+    /// # Panics
+    /// If a piece is a part of an element. Neither `layout!` nor a ready-made shape does that.
+    #[doc(hidden)]
+    pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
+        let layout = Self::checked(pieces, order)?;
+        assert!(layout.0.region().selects_elements(), "all pieces are whole elements");
+        Ok(layout)
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D, Fields> {
+    /// Returns the layout of these pieces, which may be parts of elements.
     ///
     /// # Errors
     /// The first mistake in the pieces; [`SelectionError::TooLarge`] if the packed size exceeds `isize::MAX`.
     #[doc(hidden)]
-    pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
+    pub fn of_fields(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
+        Self::checked(pieces, order)
+    }
+}
+
+impl<T: MpiDatatype, const D: usize, S> DynamicLayout<T, D, S> {
+    fn checked(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         pieces.check()?;
         let layout = Self::of_pieces(pieces, order);
         if isize::try_from(layout.0.packed_size).is_err() {
@@ -187,10 +224,11 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
 
 // SAFETY: `Pieces` has checked that the region selects within its shape, and all other items are computed
 // from that region; `UnknownCoverage` checks that the region is disjoint.
-unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
+unsafe impl<T: MpiDatatype, const D: usize, S> Layout for DynamicLayout<T, D, S> {
     type Element = T;
     type Shape = Dimensions<D>;
     type Coverage = UnknownCoverage;
+    type Selects = S;
 
     fn region(&self) -> Region<'_> {
         self.0.region()
@@ -223,13 +261,13 @@ unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
     }
 }
 
-impl<T, const D: usize> Clone for DynamicLayout<T, D> {
+impl<T, const D: usize, S> Clone for DynamicLayout<T, D, S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0), PhantomData)
     }
 }
 
-impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
+impl<T, const D: usize, S> fmt::Debug for DynamicLayout<T, D, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.region().debug("DynamicLayout", f)
     }
@@ -249,15 +287,15 @@ impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
 /// ```
 ///
 /// If `D` is not the number of dimensions of the layout, the conversion does not compile.
-impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
+impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D, S::Selects> {
     fn from(_: StaticLayout<S>) -> Self {
         const { assert!(S::REGION.shape.len() == D, "the layout does not have `D` dimensions") };
         Self::of_pieces(Pieces::of_region(&S::REGION), S::REGION.order)
     }
 }
 
-impl<T: MpiDatatype, const D: usize> Disjoint<Error, DynamicLayout<T, D>> for UnknownCoverage {
-    fn check(layout: &DynamicLayout<T, D>) -> Result<(), Error> {
+impl<T: MpiDatatype, const D: usize, S> Disjoint<Error, DynamicLayout<T, D, S>> for UnknownCoverage {
+    fn check(layout: &DynamicLayout<T, D, S>) -> Result<(), Error> {
         if layout.is_disjoint() { Ok(()) } else { Err(Error::Overlap) }
     }
 }

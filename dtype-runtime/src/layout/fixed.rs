@@ -57,6 +57,8 @@ pub unsafe trait Selection: 'static {
     type Shape: ?Sized;
     /// A type that tells whether bytes are selected twice.
     type Coverage;
+    /// The kind of the layout: whole elements, or parts of them.
+    type Selects;
     /// See [`Ours`].
     #[doc(hidden)]
     type DtypeRuntime: Ours;
@@ -86,6 +88,7 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     type Element = S::Element;
     type Shape = S::Shape;
     type Coverage = S::Coverage;
+    type Selects = S::Selects;
 
     const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = S::REGION.few_nests();
     const RECEIVABLE: Option<bool> = Some(S::REGION.is_receivable());

@@ -4,7 +4,7 @@
 //! [`Subarray`] and [`Darray`], which take MPI's own arguments, and [`Halo`], [`Band`] and [`Tile`]. The
 //! methods `of` and `of_mut` apply a layout to a source. A source is any [`ArrayLike`]: nested arrays,
 //! slices, `Vec`s, and with features the arrays of `ndarray` and the matrices of `nalgebra`. The result is a
-//! [`View`] or a [`ViewMut`]; [`split`] returns several views of one source.
+//! [`View`] or a [`ViewMut`]; [`split_mut`] returns several views of one source.
 //!
 //! ```
 //! use dtype_runtime::layout::Halo;
@@ -45,11 +45,12 @@
 
 // The files:
 // - `traits`: the trait of all layouts, and the types of views; `view`: the methods of views;
+// - `elements`: the elements of views; `splitting`: views of several parts of one source;
 // - `own_methods`: the methods of the trait as inherent methods of each layout;
 // - `region`: the selection of a layout as numbers, with `part`, `list` and `nest`;
 // - `pieces`: the builders of regions; `overlap`: tests for bytes that are selected twice;
 // - `fixed` and `dynamic`: the two kinds of layouts; `shapes` and `halo`: the ready-made layouts;
-// - `source`: the sources of layouts; `shape`: their shapes as types;
+// - `source`: the sources of layouts; `shape`: shapes and kinds as types;
 // - `entry`: the results that are computed once for a layout;
 // - `explain` and `draw`: layouts in words and as pictures;
 // - `datatype` and `buffers`: rsmpi's traits for layouts and views.
@@ -65,6 +66,7 @@ mod datatype;
 #[cfg(feature = "picture")]
 mod draw;
 mod dynamic;
+mod elements;
 pub(crate) mod entry;
 mod explain;
 pub(crate) mod fixed;
@@ -80,6 +82,7 @@ pub(crate) mod region;
 mod shape;
 pub(crate) mod shapes;
 pub(crate) mod source;
+mod splitting;
 mod traits;
 pub(crate) mod view;
 
@@ -89,13 +92,14 @@ pub use cells::Cells;
 pub use datatype::LayoutDatatype;
 pub use dtype_core::{ArrayOrder, Distribution};
 pub use dynamic::DynamicLayout;
+pub use elements::{Iter, IterMut};
 pub use fixed::{Selection, StaticLayout};
 pub use halo::{Halo, HaloPart, Neighbours};
-pub use shape::{Dimensions, Memory};
+pub use shape::{Dimensions, Elements, Fields, Memory, WholeElements};
 pub use shapes::{Band, Darray, Subarray, Tile};
 pub use source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome};
+pub use splitting::{Rest, Split, SplitMut, split, split_mut};
 pub use traits::{Coverage, Disjoint, Layout, UnknownCoverage, View, ViewMut};
-pub use view::{Split, split};
 
 pub use crate::types::{
     cache::{LayoutCache, layout_cache},

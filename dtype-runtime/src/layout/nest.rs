@@ -36,6 +36,7 @@ impl Loop<'_> {
 }
 
 /// The loops of a piece, the outermost first, and the offset and type of its values.
+#[derive(Clone)]
 pub struct Nest<'a> {
     /// The bytes from the array's first element to the first value.
     pub start: isize,
@@ -108,6 +109,16 @@ impl<'a> Nest<'a> {
                 (*count, outer)
             }
             loops => (1, loops),
+        }
+    }
+
+    /// Returns the innermost loop, and the loops around it. If the innermost loop has a list, or if there is
+    /// no loop, a loop of one iteration is returned.
+    #[inline(always)]
+    pub(super) fn innermost(&self) -> (Loop<'_>, &[Loop<'_>]) {
+        match self.loops() {
+            [outer @ .., inner @ Loop { list: None, .. }] => (*inner, outer),
+            loops => (Loop { count: 1, stride: 0, list: None }, loops),
         }
     }
 

@@ -72,6 +72,11 @@ impl Part {
         self
     }
 
+    /// Returns `true` if the part is a whole element of `size` bytes.
+    pub(super) fn is_whole(&self, size: usize) -> bool {
+        (self.offset, self.leaf.size, self.count()) == (0, size, 1)
+    }
+
     /// Returns the number of values in each element.
     #[inline(always)]
     pub(super) const fn count(&self) -> usize {

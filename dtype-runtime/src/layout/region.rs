@@ -148,6 +148,11 @@ impl<'a> Region<'a> {
         true
     }
 
+    /// Returns `true` if all selected values are whole elements.
+    pub(super) fn selects_elements(&self) -> bool {
+        self.parts.iter().all(|part| part.is_whole(self.element))
+    }
+
     /// Returns `true` if MPI transfers padding within the selected values.
     #[inline(always)]
     pub(crate) const fn has_blocks(&self) -> bool {
@@ -237,7 +242,7 @@ impl<'a> Region<'a> {
     /// Returns the loop nest of a piece, or `None` for an empty piece. Loops that continue one another are
     /// joined.
     #[inline(always)]
-    const fn nest(&self, piece: usize, strides: &Strides) -> Option<Nest<'a>> {
+    pub(super) const fn nest(&self, piece: usize, strides: &Strides) -> Option<Nest<'a>> {
         let (part, dimensions) = (&self.parts[piece], self.shape.len());
         if self.elements(piece) == 0 || part.count() == 0 {
             return None;

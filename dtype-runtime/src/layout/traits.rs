@@ -90,6 +90,7 @@ impl<L: Layout> ViewMut<'_, L> {
 ///   for a type map.
 /// - `entry` describes the region in an array without gaps.
 /// - `Coverage` implements [`Disjoint`] only if the region selects no byte twice, or if `check` tests that.
+/// - `Selects` is [`Elements`](super::Elements) only if the region selects whole elements.
 pub unsafe trait Layout: Clone + Sync {
     /// The element type of the array.
     type Element: MpiDatatype;
@@ -99,6 +100,9 @@ pub unsafe trait Layout: Clone + Sync {
     /// A type that tells whether bytes are selected twice. If it implements [`Disjoint`], the layout can be
     /// written to.
     type Coverage;
+    /// The kind of the layout: [`Elements`](super::Elements) if it selects whole elements, otherwise
+    /// [`Fields`](super::Fields).
+    type Selects;
 
     #[doc(hidden)]
     fn region(&self) -> Region<'_>;
@@ -303,6 +307,7 @@ unsafe impl<L: Layout> Layout for &L {
     type Element = L::Element;
     type Shape = L::Shape;
     type Coverage = L::Coverage;
+    type Selects = L::Selects;
 
     const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = L::NESTS;
     const RECEIVABLE: Option<bool> = L::RECEIVABLE;

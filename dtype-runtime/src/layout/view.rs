@@ -9,8 +9,8 @@ use super::{
     explain::explain,
     nest::copy_nest,
     region::{FEW_NESTS, Strides},
-    source::{ArrayLikeMut, Place},
-    traits::{Disjoint, Layout, View, ViewMut},
+    source::Place,
+    traits::{Layout, View, ViewMut},
 };
 use crate::{
     Error,
@@ -138,13 +138,13 @@ impl<'a, L: Layout> View<'a, L> {
     }
 
     /// Returns the address of the first element of each array.
-    fn arrays(&self) -> impl Iterator<Item = *mut u8> + use<L> {
+    pub(super) fn arrays(&self) -> impl Iterator<Item = *mut u8> + use<L> {
         let (Place { first, copies, .. }, region) = (self.place, self.layout.region());
         let size = region.array_elements() * region.element;
         (0..copies).map(move |i| first.wrapping_add(i * size))
     }
 
-    fn strides(&self) -> Strides {
+    pub(super) fn strides(&self) -> Strides {
         self.place.strides.unwrap_or_else(|| self.layout.region().contiguous())
     }
 
@@ -238,57 +238,6 @@ impl<L: Layout> ViewMut<'_, L> {
         // SAFETY: the place is that of `place.copies` arrays of the region's shape, borrowed mutably.
         unsafe { DataMut::from_raw(Cow::Owned(self.view.with_plan(Plan::clone)), copies, first, check) }
     }
-}
-
-/// The result of [`split`]: the views to read from, and the views to write to.
-pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
-
-/// Returns views of several parts of one source at a time, some to read from and some to write to, as a halo
-/// exchange needs them. No part to write to may overlap another part.
-///
-/// ```
-/// use dtype_runtime::{layout, layout::split};
-///
-/// let mut cells = [1u8, 2, 3, 4];
-/// let (inner, outer) = (layout!(u8[4] => [1..3]), layout!(u8[4] => [..;3]));
-/// let (reads, mut writes) = split(&mut cells, &[inner], &[outer])?;
-/// writes[0].unpack(&reads[0].pack())?;
-/// assert_eq!(cells, [2, 2, 3, 3]);
-///
-/// assert!(split(&mut cells, &[layout!(u8[4] => [..])], &[outer]).is_err());
-/// # Ok::<(), dtype_runtime::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Error::Shape`] if the source or a layout differs from the first layout in shape or order;
-/// [`Error::Overlap`] if a layout to write to covers a byte twice; [`Error::Meet`] if a layout to write to
-/// overlaps another layout.
-pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
-where
-    A: ArrayLikeMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,
-    R: Layout,
-    W: Layout<Element = R::Element, Shape = R::Shape>,
-    W::Coverage: Disjoint<Error, W>,
-{
-    let regions = || reads.iter().map(Layout::region).chain(writes.iter().map(Layout::region));
-    let Some(first) = regions().next() else { return Ok((Vec::new(), Vec::new())) };
-    // All parts share one pointer: borrowing the source again would end the views made before.
-    let place = source.place_mut(&first).map_err(Into::into)?;
-    if let Some(other) = regions().find(|region| (region.shape, region.order) != (first.shape, first.order)) {
-        return Err(Error::Shape { expected: first.shape.to_vec(), found: other.shape.to_vec() });
-    }
-    for (i, layout) in writes.iter().enumerate() {
-        W::Coverage::check(layout)?;
-        let region = layout.region();
-        let written = writes[..i].iter().position(|other| region.meets(&other.region()));
-        let read = reads.iter().position(|other| region.meets(&other.region()));
-        if let Some(other) = written.or(read) {
-            return Err(Error::Meet { write: i, other, is_read: written.is_none() });
-        }
-    }
-    let reads = reads.iter().map(|layout| View::new(place, layout.clone()));
-    let writes = writes.iter().map(|layout| ViewMut::new(place, layout.clone()));
-    Ok((reads.collect(), writes.collect()))
 }
 
 impl<L: Layout + fmt::Debug> fmt::Debug for View<'_, L> {
