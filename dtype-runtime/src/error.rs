@@ -209,6 +209,24 @@ pub enum Error {
         /// known.
         from: Option<(i32, i32)>,
     },
+    /// A neighbour in a halo exchange sent another number of cells than the ghost cells of this process. No
+    /// ghost cell has been written.
+    #[error(
+        "the neighbour on rank {rank} sent {}, but the ghost cells take {}: all ranks must have the same \
+         widths, numbers of arrays, element types, and sizes of the faces that they share",
+        found.map_or("more".to_owned(), |found| size(found, *value)),
+        size(*expected, *value)
+    )]
+    Neighbour {
+        /// The rank of the neighbour.
+        rank: i32,
+        /// The packed size of one value in bytes.
+        value: usize,
+        /// The packed size of the ghost cells in bytes.
+        expected: usize,
+        /// The packed size of the message in bytes; `None` if it is only known to be larger than `expected`.
+        found: Option<usize>,
+    },
     /// A message holds other base types than its destination. Nothing has been written. (The check needs
     /// `DTYPE_CHECK=1`, and between two ranks a communicator with [`wire::attach`](crate::wire::attach()).)
     #[error(
@@ -388,8 +406,8 @@ impl fmt::Debug for Error {
         }
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
-            Parameter Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Mismatch Announced
-            Segment Parts Messages Wire Message Unsendable Marshal Memory Datatype Representation Argument
+            Parameter Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Neighbour Mismatch
+            Announced Segment Parts Messages Wire Message Unsendable Marshal Memory Datatype Representation Argument
             Construction Mpi
         };
         write!(f, "{name}: {self}")

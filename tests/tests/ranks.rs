@@ -482,6 +482,7 @@ fn a_file_seen_through_a_layout_is_written_and_read_back() {
 fn ghost_cells_receive_the_cells_of_the_neighbours() {
     for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
         passes("halo", ranks);
+        passes("halo-faults", ranks);
     }
     for ranks in [1, 2] {
         passes("halo-sources", ranks);

@@ -11,8 +11,8 @@ use super::{
 use crate::{Error, types::MpiDatatype};
 
 /// The local array of a process that computes a box of a grid: its own cells, with ghost cells around them.
-/// Ghost cells are copies of the neighbours' cells. All processes have the same widths, and their arrays may
-/// have different sizes.
+/// Ghost cells are copies of the neighbours' cells. All processes must have the same widths, or exchanges
+/// fail or wait for ever. Their arrays may have different sizes.
 ///
 /// With MPI, `exchange` and `start` fill all ghost cells of an array, and `on` prepares many exchanges.
 /// Without MPI, a halo has the parts to send to each neighbour and to receive from it:
@@ -104,7 +104,8 @@ impl<const D: usize> Halo<D> {
     pub fn own(&self) -> [Range<usize>; D] {
         std::array::from_fn(|k| {
             let [below, above] = self.widths[k];
-            below..self.sizes[k].saturating_sub(above).max(below)
+            let start = below.min(self.sizes[k]);
+            start..self.sizes[k].saturating_sub(above).max(start)
         })
     }
 

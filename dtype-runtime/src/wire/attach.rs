@@ -72,16 +72,22 @@ pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     })
 }
 
-/// Returns the companion of a communicator. All ranks must call this collective function together; only the
-/// first call on a communicator communicates.
-pub(super) fn companion(communicator: MPI_Comm) -> Result<Arc<Companion>, Error> {
-    if let Some(companion) = kept(communicator)?.and_then(|kept| kept.companion) {
-        return Ok(companion);
+/// Returns the companion of a communicator, and the first of `count` tags that no other call gets. All ranks
+/// must call this collective function together. Only the first call on a communicator communicates, and one
+/// that finds all tags taken: it makes another companion.
+pub(super) fn companion(communicator: MPI_Comm, count: u32) -> Result<(Arc<Companion>, c_int), Error> {
+    if let Some(known) = kept(communicator)?.and_then(|kept| kept.companion)
+        && let Some(first) = known.tags(count)
+    {
+        return Ok((known, first));
     }
     free_unused();
-    let own = Arc::new(Companion { communicator: same_ranks(communicator)?, next: AtomicU32::new(0) });
-    keep(communicator, |kept| kept.companion = Some(Arc::clone(&own)))?;
-    Ok(own)
+    let new = Arc::new(Companion { communicator: same_ranks(communicator)?, taken: AtomicU32::new(0) });
+    // The companion before is dropped only here, since that needs the lock.
+    let mut before = Some(Arc::clone(&new));
+    keep(communicator, |kept| mem::swap(&mut kept.companion, &mut before))?;
+    let first = new.tags(count).unwrap_or_default();
+    Ok((new, first))
 }
 
 /// Frees the communicators that nothing needs any more. No lock is held during the collective calls. Other
@@ -144,7 +150,8 @@ struct Kept {
 /// as anything uses it, even if the program frees its own communicator.
 pub(super) struct Companion {
     pub communicator: MPI_Comm,
-    next: AtomicU32,
+    /// The number of tags that have been taken.
+    taken: AtomicU32,
 }
 
 // SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
@@ -153,12 +160,12 @@ unsafe impl Send for Companion {}
 unsafe impl Sync for Companion {}
 
 impl Companion {
-    /// Returns `count` tags that no earlier call has returned lately: the first one. All ranks must call this
-    /// in the same order.
-    pub fn tags(&self, count: u32) -> c_int {
-        let all = (i64::from(greatest_tag(self.communicator)) + 1) / i64::from(count);
-        let next = i64::from(self.next.fetch_add(1, Ordering::Relaxed));
-        (next % all.max(1) * i64::from(count)) as c_int
+    /// Takes `count` tags, and returns the first one; `None` if there are not so many left. All ranks must
+    /// call this in the same order.
+    fn tags(&self, count: u32) -> Option<c_int> {
+        let all = greatest_tag(self.communicator) as u32;
+        let end = |first: u32| first.checked_add(count).filter(|end| *end <= all);
+        self.taken.try_update(Ordering::Relaxed, Ordering::Relaxed, end).ok().map(|first| first as c_int)
     }
 }
 

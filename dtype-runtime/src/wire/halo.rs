@@ -79,9 +79,9 @@ impl<const D: usize> Halo<D> {
         Ok(PendingHalo { exchange: Lent::Own(exchange), places, arrays: PhantomData })
     }
 
-    /// Prepares exchanges of arrays with elements `T`. All ranks of the communicator must call this. The
-    /// first call on a communicator creates another one for these messages, so they never meet those of the
-    /// program.
+    /// Prepares exchanges of arrays with elements `T`. This is a collective call: all ranks of the
+    /// communicator must make it, and in the same order if they prepare several exchanges. The first call on
+    /// a communicator creates another one for these messages, so they never meet those of the program.
     ///
     /// # Errors
     /// [`Error::Parameter`] if the communicator has another number of dimensions, or if a dimension of the
@@ -91,9 +91,10 @@ impl<const D: usize> Halo<D> {
         communicator: &CartesianCommunicator,
     ) -> Result<HaloExchange<T, D>, Error> {
         let raw = ready_on(communicator)?;
+        // If an error of this rank came before, the tags of the ranks would differ from then on.
+        let (companion, tags) = companion(raw, 3u32.saturating_pow(D as u32))?;
         let grid = Grid::<D>::of(communicator)?;
-        let (parts, companion) = (self.parts::<T>()?, companion(raw)?);
-        let tags = companion.tags(3u32.saturating_pow(D as u32));
+        let parts = self.parts::<T>()?;
         let at = |rank, direction| Peer {
             communicator: companion.communicator,
             rank,
@@ -223,9 +224,9 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     /// Fills the ghost cells of an array with the cells of the neighbours. All ranks must call this.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the array has other sizes than the halo; [`Error::Fit`] if a neighbour sends
-    /// another number of cells; [`Error::InvalidValue`]; an error if an MPI call fails. If a message does not
-    /// fit, no ghost cell has been written.
+    /// [`Error::Shape`] if the array has other sizes than the halo; [`Error::Neighbour`] if a neighbour sends
+    /// another number of cells; [`Error::InvalidValue`] if it sends invalid values; an error if an MPI call
+    /// fails. After an error, no ghost cell has been written.
     pub fn exchange<S>(&mut self, array: &mut S) -> Result<(), Error>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
@@ -305,7 +306,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     fn start_at(&mut self, places: &[Place]) -> Result<(), Error> {
         // Messages of an exchange that was forgotten arrive first.
         self.requests.wait()?;
-        self.make_room(places.iter().map(|place| place.copies).sum())?;
+        self.make_room(places.iter().fold(0, |arrays, place| arrays.saturating_add(place.copies)))?;
         let Self { sends, copies, requests, .. } = self;
         for Message { layout, number, .. } in sends {
             pack(layout, places, requests.outgoing(*number))?;
@@ -324,8 +325,9 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         let Self { receives, copies, requests, .. } = self;
         requests.wait()?;
         let value = T::FACTS.wire_size;
-        for Message { number, .. } in &*receives {
-            requests.incoming(*number, value)?;
+        for Message { layout, number, peer } in &*receives {
+            let packed = requests.incoming(*number, value).map_err(|error| misfit(error, peer.rank))?;
+            check(layout, places, packed)?;
         }
         for Message { layout, number, .. } in receives {
             // SAFETY: 1.
@@ -340,7 +342,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
 
     /// Makes requests and buffers for so many arrays.
     fn make_room(&mut self, arrays: usize) -> Result<(), Error> {
-        if self.arrays == Some(arrays) {
+        if self.arrays == Some(arrays) && self.requests.is_whole() {
             return Ok(());
         }
         let mut requests = Persistent::on(self.companion.communicator);
@@ -365,6 +367,36 @@ fn wire_size<T: MpiDatatype, const D: usize>(layout: &DynamicLayout<T, D>) -> Re
         return Ok(MemoryBlocks::of_layout(layout)?.size(1));
     }
     Ok(layout.packed_size())
+}
+
+/// Returns the error for a message of a neighbour that does not fit.
+fn misfit(error: Error, rank: i32) -> Error {
+    match error {
+        Error::Fit { value, expected, found, .. } => Error::Neighbour { rank, value, expected, found },
+        error => error,
+    }
+}
+
+/// Checks that packed parts of arrays hold valid values.
+fn check<T: MpiDatatype, const D: usize>(
+    layout: &DynamicLayout<T, D>,
+    places: &[Place],
+    mut packed: &[u8],
+) -> Result<(), Error> {
+    if !layout.is_restricted() {
+        return Ok(());
+    }
+    for place in places {
+        let view = View::new(*place, layout);
+        let (this, rest) = packed.split_at(Read::packed_size(&view));
+        if layout.has_blocks() {
+            layout.region().check(&MemoryBlocks::of_layout(layout)?.to_packed(this)?, 0)?;
+        } else {
+            layout.region().check(this, 0)?;
+        }
+        packed = rest;
+    }
+    Ok(())
 }
 
 /// Packs a part of each array.

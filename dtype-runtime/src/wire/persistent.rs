@@ -78,6 +78,14 @@ impl Persistent {
         Ok(self.requests.len() - 1)
     }
 
+    /// Returns `true` if all requests can be started again. Open MPI frees a request whose message was too
+    /// long.
+    pub fn is_whole(&self) -> bool {
+        // SAFETY: a constant of the library.
+        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
+        self.requests.iter().all(|request| *request != null)
+    }
+
     /// Returns the message that a request sends, to be written. The requests must not be active.
     pub fn outgoing(&mut self, number: usize) -> &mut [u8] {
         let Buffer { memory, size, .. } = &mut self.buffers[number];
@@ -187,7 +195,9 @@ impl Drop for Persistent {
         }
         // Receives are not cancelled: the neighbours wait until their messages are received.
         let _ = self.wait();
-        for request in &mut self.requests {
+        // SAFETY: a constant of the library.
+        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
+        for request in self.requests.iter_mut().filter(|request| **request != null) {
             // SAFETY: the request is inactive, and is freed once.
             quietly(self.communicator, || unsafe { ffi::MPI_Request_free(request) });
         }

@@ -73,6 +73,7 @@ fn main() {
         "messages-large" => with_world(messages::large),
         "messages-collectives" => with_world(messages::collectives),
         "halo" => with_world(halo::exchanges),
+        "halo-faults" => with_world(halo::faults),
         "halo-sources" => with_world(halo::sources),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),
