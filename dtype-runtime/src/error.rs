@@ -126,6 +126,12 @@ pub enum Error {
         /// The requirement that the value does not meet.
         requirement: String,
     },
+    /// The parts of a distributed array do not fit together.
+    #[error("the global array cannot be redistributed: {reason}")]
+    Distribution {
+        /// The mistake, with its ranks and numbers.
+        reason: String,
+    },
     /// A layout that selects a byte twice cannot be received into.
     #[error(
         "the layout covers some bytes more than once, so the result would depend on the order of writing: it \
@@ -209,20 +215,20 @@ pub enum Error {
         /// known.
         from: Option<(i32, i32)>,
     },
-    /// A neighbour in a halo exchange sent another number of cells than the ghost cells of this process. No
-    /// ghost cell has been written.
+    /// A rank sent another number of values than this rank expects from it, in a call that exchanges messages
+    /// of several ranks. Nothing has been written.
     #[error(
-        "the neighbour on rank {rank} sent {}, but the ghost cells take {}: all ranks must have the same \
-         widths, numbers of arrays, element types, and sizes of the faces that they share",
+        "rank {rank} sent {}, but {} are expected from it: all ranks must agree on what they exchange; in a \
+         halo, on the widths, the number of arrays, the element type, and the sizes of shared faces",
         found.map_or("more".to_owned(), |found| size(found, *value)),
         size(*expected, *value)
     )]
     Neighbour {
-        /// The rank of the neighbour.
+        /// The rank of the sender.
         rank: i32,
         /// The packed size of one value in bytes.
         value: usize,
-        /// The packed size of the ghost cells in bytes.
+        /// The packed size of the destination in bytes.
         expected: usize,
         /// The packed size of the message in bytes; `None` if it is only known to be larger than `expected`.
         found: Option<usize>,
@@ -406,9 +412,9 @@ impl fmt::Debug for Error {
         }
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
-            Parameter Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Neighbour Mismatch
-            Announced Segment Parts Messages Wire Message Unsendable Marshal Memory Datatype Representation Argument
-            Construction Mpi
+            Parameter Distribution Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Neighbour
+            Mismatch Announced Segment Parts Messages Wire Message Unsendable Marshal Memory Datatype
+            Representation Argument Construction Mpi
         };
         write!(f, "{name}: {self}")
     }

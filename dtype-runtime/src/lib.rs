@@ -108,8 +108,8 @@ pub use wire::Wire;
 #[cfg(feature = "mpi")]
 pub mod traits {
     pub use crate::wire::{
-        MatchedMessage, MessageCollectives, MessageRoot, PackedCollectives, PackedRoot, ReceiveMessage,
-        ReceiveOver, SendMessage, SendOver, StatusCount,
+        MatchedMessage, MessageCollectives, MessageRoot, NeighbourCollectives, PackedCollectives, PackedRoot,
+        ReceiveMessage, ReceiveOver, SendMessage, SendOver, StatusCount,
     };
 }
 

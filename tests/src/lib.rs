@@ -39,6 +39,11 @@ pub fn is_long() -> bool {
     std::env::var_os("DTYPE_LONG").is_some()
 }
 
+/// Returns the seed that `DTYPE_SEED` chooses, or another one.
+pub fn seed(otherwise: u64) -> u64 {
+    std::env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(otherwise)
+}
+
 /// Returns `true` if the error reports that `expected` bytes were expected and `found` bytes came. If the
 /// error does not say how many came, `found` must be more than `expected`.
 pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {

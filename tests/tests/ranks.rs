@@ -490,6 +490,22 @@ fn ghost_cells_receive_the_cells_of_the_neighbours() {
 }
 
 #[test]
+fn every_rank_gets_its_own_layout() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
+        passes("neighbours", ranks);
+        passes("each", ranks);
+    }
+}
+
+#[test]
+fn every_element_moves_to_the_rank_that_will_have_it() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        passes("redistribution", ranks);
+        passes("redistribution-rest", ranks);
+    }
+}
+
+#[test]
 fn neighbourhood_collectives_take_layouts() {
     for &ranks in launch::numbers_of_ranks(&[2, 4]) {
         passes("neighbourhood", ranks);

@@ -39,13 +39,19 @@ fn main() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
     let lengths = if world.size() == 4 { [2, 2, 1] } else { [world.size(), 1, 1] };
-    let torus = world.create_cartesian_communicator(&lengths, &[true; 3], false).expect("a torus");
+    let grid = |periodic: [bool; 3]| {
+        world.create_cartesian_communicator(&lengths, &periodic, false).expect("all ranks are in the grid")
+    };
+    // Dimensions of one rank are not periodic, so that no rank is its own neighbour.
+    let open = grid(lengths.map(|length| length > 1));
     for side in [64, 128] {
         for width in [1, 2] {
-            exchange(&arguments, &world, &torus, side, width);
+            exchange(&arguments, &world, &open, &format!("faces/{side}/width-{width}"), side, width);
         }
     }
-    overlap(&arguments, &world, &torus);
+    let torus = grid([true; 3]);
+    exchange(&arguments, &world, &torus, "torus/64/width-1", 64, 1);
+    overlap(&arguments, &world, &open);
 }
 
 fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: String, ways: &[Way<'_>]) {
@@ -72,7 +78,8 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: String, ways
 fn exchange(
     arguments: &Arguments,
     world: &SimpleCommunicator,
-    torus: &CartesianCommunicator,
+    grid: &CartesianCommunicator,
+    case: &str,
     side: usize,
     width: usize,
 ) {
@@ -81,14 +88,14 @@ fn exchange(
     let (own, once, typed, neighbour, hand, persistent) =
         (array(), array(), array(), array(), array(), array());
     let halo = Halo::new(sizes, width).faces();
-    let prepared = RefCell::new(halo.on::<f64>(torus).expect("a halo"));
-    let plain = Plain::new(torus, sizes, width);
+    let prepared = RefCell::new(halo.on::<f64>(grid).expect("a halo"));
+    let plain = Plain::new(grid, sizes, width);
     let buffers = RefCell::new(Buffers::new(&plain));
     let kept = RefCell::new(Buffers::new(&plain));
     let requests = RefCell::new(kept.borrow_mut().requests(&plain, true));
     let ways: Vec<Way<'_>> = vec![
         ("ours", Box::new(|| prepared.borrow_mut().exchange(&mut *own.borrow_mut()).expect("it arrives"))),
-        ("ours, once", Box::new(|| halo.exchange(torus, &mut *once.borrow_mut()).expect("it arrives"))),
+        ("ours, once", Box::new(|| halo.exchange(grid, &mut *once.borrow_mut()).expect("it arrives"))),
         ("subarrays", Box::new(|| plain.by_subarrays(&mut typed.borrow_mut()))),
         ("neighbourhood", Box::new(|| plain.by_neighbourhood(&mut neighbour.borrow_mut()))),
         (
@@ -125,7 +132,7 @@ fn exchange(
         assert!(*array.borrow() == *expected, "{name}: the ghost cells are the same");
     }
     drop(expected);
-    measure(arguments, world, format!("faces/{side}/width-{width}"), &ways);
+    measure(arguments, world, case.to_owned(), &ways);
     for request in requests.borrow_mut().iter_mut() {
         // SAFETY: the request is inactive, and is freed once.
         unsafe { ffi::MPI_Request_free(request) };
@@ -133,10 +140,10 @@ fn exchange(
 }
 
 /// Exchanges while the program computes for a millisecond.
-fn overlap(arguments: &Arguments, world: &SimpleCommunicator, torus: &CartesianCommunicator) {
+fn overlap(arguments: &Arguments, world: &SimpleCommunicator, grid: &CartesianCommunicator) {
     let sizes = [66; 3];
     let halo = Halo::new(sizes, 1).faces();
-    let prepared = RefCell::new(halo.on::<f64>(torus).expect("a halo"));
+    let prepared = RefCell::new(halo.on::<f64>(grid).expect("a halo"));
     let array = RefCell::new(vec![0.5; sizes.iter().product()]);
     // The work is counted, not timed, so that ranks that share a core do it one after another.
     let turns = turns_of(Duration::from_millis(1));
@@ -204,7 +211,7 @@ struct Plain {
 }
 
 impl Plain {
-    fn new(torus: &CartesianCommunicator, sizes: [usize; 3], width: usize) -> Self {
+    fn new(grid: &CartesianCommunicator, sizes: [usize; 3], width: usize) -> Self {
         let part = |face: usize, start: usize| {
             let mut part = Part { start: [width; 3], lengths: sizes.map(|size| size - 2 * width) };
             (part.start[face / 2], part.lengths[face / 2]) = (start, width);
@@ -213,13 +220,15 @@ impl Plain {
         let size = sizes[0];
         let send = std::array::from_fn(|face| part(face, [width, size - 2 * width][face % 2]));
         let receive = std::array::from_fn(|face| part(face, [0, size - width][face % 2]));
+        // SAFETY: a constant of the library.
+        let nobody = unsafe { ffi::RSMPI_PROC_NULL };
         let neighbours = std::array::from_fn(|face| {
-            let (below, above) = torus.shift((face / 2) as c_int, 1);
-            [below, above][face % 2].expect("the torus has all neighbours")
+            let (below, above) = grid.shift((face / 2) as c_int, 1);
+            [below, above][face % 2].unwrap_or(nobody)
         });
         let datatypes = |parts: &[Part; FACES]| parts.map(|part| subarray(sizes, part));
         Self {
-            communicator: torus.as_raw(),
+            communicator: grid.as_raw(),
             sizes,
             neighbours,
             send_types: datatypes(&send),
@@ -279,7 +288,7 @@ impl Plain {
     }
 
     fn pack(&self, array: &[f64], buffers: &mut [Vec<f64>; FACES]) {
-        for (part, buffer) in self.send.iter().zip(buffers) {
+        for (part, buffer) in self.send.iter().zip(buffers).zip(&self.neighbours).filter_map(here) {
             let mut at = 0;
             self.rows(part, |row| {
                 buffer[at..at + part.lengths[2]].copy_from_slice(&array[row..row + part.lengths[2]]);
@@ -289,7 +298,7 @@ impl Plain {
     }
 
     fn unpack(&self, array: &mut [f64], buffers: &[Vec<f64>; FACES]) {
-        for (part, buffer) in self.receive.iter().zip(buffers) {
+        for (part, buffer) in self.receive.iter().zip(buffers).zip(&self.neighbours).filter_map(here) {
             let mut at = 0;
             self.rows(part, |row| {
                 array[row..row + part.lengths[2]].copy_from_slice(&buffer[at..at + part.lengths[2]]);
@@ -307,6 +316,12 @@ impl Plain {
             }
         }
     }
+}
+
+/// Returns what belongs to a face if there is a neighbour across it.
+fn here<F>((face, neighbour): (F, &c_int)) -> Option<F> {
+    // SAFETY: a constant of the library.
+    (*neighbour != unsafe { ffi::RSMPI_PROC_NULL }).then_some(face)
 }
 
 /// The buffers of the exchange by hand.

@@ -50,6 +50,7 @@
 // - `region`: the selection of a layout as numbers, with `part`, `list` and `nest`;
 // - `pieces`: the builders of regions; `overlap`: tests for bytes that are selected twice;
 // - `fixed` and `dynamic`: the two kinds of layouts; `shapes` and `halo`: the ready-made layouts;
+// - `distributed`: the parts of distributed arrays;
 // - `source`: the sources of layouts; `shape`: shapes and kinds as types;
 // - `entry`: the results that are computed once for a layout;
 // - `explain` and `draw`: layouts in words and as pictures;
@@ -63,6 +64,8 @@ pub(crate) mod buffers;
 mod cells;
 #[cfg(feature = "mpi")]
 mod datatype;
+#[cfg(feature = "mpi")]
+pub(crate) mod distributed;
 #[cfg(feature = "picture")]
 mod draw;
 mod dynamic;
@@ -90,6 +93,8 @@ pub(crate) mod view;
 pub use cells::Cells;
 #[cfg(feature = "mpi")]
 pub use datatype::LayoutDatatype;
+#[cfg(feature = "mpi")]
+pub use distributed::{Distributed, Placed};
 pub use dtype_core::{ArrayOrder, Distribution};
 pub use dynamic::DynamicLayout;
 pub use elements::{Iter, IterMut};

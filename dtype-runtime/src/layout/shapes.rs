@@ -45,11 +45,17 @@ impl<const D: usize> Subarray<D> {
     /// [`Error::Parameter`] if the box is not within the array; [`Error::Selection`] if no memory can hold
     /// the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
+        self.check()?;
+        one(self.sizes, self.order, |k| span(self.starts[k], self.subsizes[k]))
+    }
+
+    /// Checks that the box is within the array.
+    pub(super) fn check(&self) -> Result<(), Error> {
         for k in 0..D {
             let [size, subsize, start] = [self.sizes, self.subsizes, self.starts].map(|all| all[k] as u64);
             Subdimension { size, subsize, start }.share(k).map_err(|error| of_shape("Subarray", error))?;
         }
-        one(self.sizes, self.order, |k| span(self.starts[k], self.subsizes[k]))
+        Ok(())
     }
 }
 
@@ -92,6 +98,55 @@ pub struct Darray<const D: usize> {
 }
 
 impl<const D: usize> Darray<D> {
+    /// Returns the part of process `rank` if each dimension is divided into `psizes` blocks, in row-major
+    /// order. With all processes in one dimension, the parts are slabs; with one process in one dimension,
+    /// they are pencils.
+    ///
+    /// ```
+    /// use dtype_runtime::layout::Darray;
+    ///
+    /// // The third of four slabs of a cube, and one of 2 × 2 pencils along the last dimension.
+    /// let slab = Darray::blocks(2, [8, 8, 8], [4, 1, 1]);
+    /// let pencil = Darray::blocks(2, [8, 8, 8], [2, 2, 1]);
+    /// assert_eq!(slab.local_sizes()?, [2, 8, 8]);
+    /// assert_eq!(pencil.local_sizes()?, [4, 4, 8]);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    pub const fn blocks(rank: usize, gsizes: [usize; D], psizes: [usize; D]) -> Self {
+        let distributions = [Distribution::Block(None); D];
+        Self { rank, gsizes, distributions, psizes, order: ArrayOrder::RowMajor }
+    }
+
+    /// Returns the same part in column-major order.
+    #[must_use]
+    pub const fn column_major(self) -> Self {
+        Self { order: ArrayOrder::ColumnMajor, ..self }
+    }
+
+    /// Returns the numbers of elements of this process in each dimension: the lengths of an array of just
+    /// these elements.
+    ///
+    /// # Errors
+    /// The errors of [`layout`](Self::layout).
+    pub fn local_sizes(&self) -> Result<[usize; D], Error> {
+        let mut shares = self.shares()?.into_iter().map(|share| match share {
+            Share::Strided { count, .. } => count,
+            Share::Listed(indices) => indices.len(),
+        });
+        Ok(array::from_fn(|_| shares.next().unwrap_or(0)))
+    }
+
+    /// Returns the indices of this process in each dimension.
+    pub(super) fn shares(&self) -> Result<Vec<Share>, Error> {
+        let dimensions: [_; D] = array::from_fn(|k| Distributed {
+            size: self.gsizes[k] as u64,
+            distribution: self.distributions[k],
+            processes: self.psizes[k] as u64,
+        });
+        let shares = Distributed::shares(self.rank as u64, &dimensions);
+        shares.map_err(|error| of_shape("Darray", error))
+    }
+
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
@@ -100,13 +155,7 @@ impl<const D: usize> Darray<D> {
     /// - [`Error::Selection`] if no memory can hold the array;
     /// - [`Error::Memory`] if there is no memory for the list of elements of a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
-        let dimensions: [_; D] = array::from_fn(|k| Distributed {
-            size: self.gsizes[k] as u64,
-            distribution: self.distributions[k],
-            processes: self.psizes[k] as u64,
-        });
-        let shares = Distributed::shares(self.rank as u64, &dimensions);
-        let shares = shares.map_err(|error| of_shape("Darray", error))?;
+        let shares = self.shares()?;
         let mut pieces = pieces::<T, D>(self.gsizes);
         let mut axes = [Axis::EMPTY; D];
         for (k, (axis, share)) in axes.iter_mut().zip(shares).enumerate() {
@@ -268,7 +317,7 @@ impl<const D: usize> Tile<D> {
     }
 }
 
-fn pieces<T: MpiDatatype, const D: usize>(sizes: [usize; D]) -> Pieces<T, D> {
+pub(super) fn pieces<T: MpiDatatype, const D: usize>(sizes: [usize; D]) -> Pieces<T, D> {
     Pieces::new(sizes.map(|size| size as i128))
 }
 
@@ -290,7 +339,7 @@ pub(crate) fn span(start: usize, count: usize) -> Item {
 }
 
 /// Returns `count` indices from `start` on, `step` apart.
-fn strided(start: usize, count: usize, step: usize) -> Item {
+pub(super) fn strided(start: usize, count: usize, step: usize) -> Item {
     let last = start as i128 + (count as i128 - 1) * step as i128;
     Item::Range {
         start: Some(start as i128),

@@ -165,7 +165,7 @@ impl Companion {
     fn tags(&self, count: u32) -> Option<c_int> {
         let all = greatest_tag(self.communicator) as u32;
         let end = |first: u32| first.checked_add(count).filter(|end| *end <= all);
-        self.taken.try_update(Ordering::Relaxed, Ordering::Relaxed, end).ok().map(|first| first as c_int)
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).ok().map(|first| first as c_int)
     }
 }
 

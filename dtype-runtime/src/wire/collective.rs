@@ -26,10 +26,13 @@ use ::mpi::{
 
 use super::{
     Receivable, Sendable,
+    attach::companion,
     broadcast::broadcast,
+    exchange::{Ends, PendingExchange, PreparedExchange},
     frame::{checks, draw, fits, seal_size},
-    members::{Members, Rooted, members},
+    members::{Members, Rooted, intracommunicator, members},
     parts::{Form, Parts, Sizes, Told, with_seals},
+    request::Peer,
 };
 use crate::{
     Error,
@@ -160,6 +163,62 @@ pub trait PackedCollectives: Communicator {
         }
         incoming.unpack_each(&all, into)
     }
+
+    /// Like [`all_to_all_varcount_packed`](Self::all_to_all_varcount_packed), but returns without waiting
+    /// (`MPI_Ialltoallw`). Each rank sends one message to each rank.
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many messages as ranks; otherwise those of
+    /// [`PreparedExchange::start`]. A rank that sends nothing because of an error leaves the others waiting.
+    fn start_all_to_all_varcount_packed<'a, S, R>(
+        &self,
+        messages: &[S],
+        into: &'a mut [R],
+    ) -> Result<PendingExchange<'a, R>, Error>
+    where
+        S: Sendable,
+        R: Receivable,
+    {
+        self.prepare_all_to_all_varcount_packed(messages, into)?.start_once(messages, into)
+    }
+
+    /// Prepares exchanges of messages and destinations of these sizes, one for each rank
+    /// (`MPI_Alltoallw_init`). All ranks must make this call.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::traits::*;
+    /// use mpi::traits::*;
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// let ranks = world.size() as usize;
+    /// let (sent, mut received) = (vec![[0.5; 10]; ranks], vec![[0.0; 10]; ranks]);
+    /// let mut exchange = world.prepare_all_to_all_varcount_packed(&sent, &received)?;
+    /// for _ in 0..10 {
+    ///     exchange.exchange(&sent, &mut received)?;
+    /// }
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many messages as ranks; an error if an MPI call fails.
+    fn prepare_all_to_all_varcount_packed<S, R>(
+        &self,
+        messages: &[S],
+        into: &[R],
+    ) -> Result<PreparedExchange, Error>
+    where
+        S: Sendable,
+        R: Receivable,
+    {
+        let Members { communicator, ranks } = members(self)?;
+        intracommunicator(communicator)?;
+        let (companion, tag) = companion(communicator, 1)?;
+        let peer = |i: usize| Peer { communicator: companion.communicator, rank: i as c_int, tag };
+        let all = || (0..ranks).map(|i| (i, peer(i))).collect();
+        let ends = Ends { sends: all(), receives: all(), lengths: [ranks; 2] };
+        PreparedExchange::new(companion, ends, messages, into)
+    }
 }
 
 impl<C: Communicator + ?Sized> PackedCollectives for C {}
@@ -248,6 +307,70 @@ pub trait PackedRoot: Root {
     {
         let root = Rooted::of(self)?;
         gather_into(&agree(root.members, message.packed_size(), 0)?, root, message, into)
+    }
+
+    /// Receives the values of rank `i` into destination `i` at the root, including its own. Each destination
+    /// may have another layout. (MPI has no `MPI_Gatherw`.) The other ranks call
+    /// [`gather_packed`](Self::gather_packed).
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many destinations as ranks; otherwise those of
+    /// [`all_to_all_varcount_packed`](PackedCollectives::all_to_all_varcount_packed).
+    fn gather_varcount_packed_into_root<S, R>(&self, message: &S, into: &mut [R]) -> Result<(), Error>
+    where
+        S: Sendable + ?Sized,
+        R: Receivable,
+    {
+        let root = Rooted::of(self)?;
+        let arrived = gather(&agree(root.members, message.packed_size(), 0)?, root, message)?;
+        match arrived {
+            Some(_) if into.len() != root.members.ranks => {
+                let (found, ranks) = (into.len(), root.members.ranks);
+                Err(Error::Messages { what: "messages to receive into", found, ranks })
+            }
+            Some((all, parts)) => parts.unpack_each(&all, into),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends message `i` to rank `i`, and receives the root's own message. Each message may have another
+    /// layout. (MPI has no `MPI_Scatterw`.) The other ranks call
+    /// [`scatter_varcount_packed_into`](Self::scatter_varcount_packed_into).
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many messages as ranks: then every rank gets an error.
+    /// Otherwise those of [`scatter_varcount_packed_into`](Self::scatter_varcount_packed_into).
+    fn scatter_varcount_packed_into_root<S, R>(&self, messages: &[S], into: &mut R) -> Result<(), Error>
+    where
+        S: Sendable,
+        R: Receivable + ?Sized,
+    {
+        let root = Rooted::of(self)?;
+        let Members { ranks, .. } = root.members;
+        let right = messages.len() == ranks;
+        let nothing: Vec<[u8; 0]> = vec![[]; ranks];
+        let arrived = if right && root.is_here {
+            scatter_each(root, Some(messages))
+        } else {
+            scatter_each(root, root.is_here.then_some(&nothing))
+        }?;
+        if root.is_here && !right {
+            return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
+        }
+        unpack_scattered(&arrived, root.rank, into)
+    }
+
+    /// Receives this rank's message from the root, which calls
+    /// [`scatter_varcount_packed_into_root`](Self::scatter_varcount_packed_into_root).
+    ///
+    /// # Errors
+    /// [`Error::Neighbour`] if the root sends another number of bytes; [`Error::InvalidValue`];
+    /// [`Error::Announced`] if not all bytes arrive. After an error, nothing has been written.
+    fn scatter_varcount_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
+        let root = Rooted::of(self)?;
+        let nothing: Vec<[u8; 0]> = vec![[]; if root.is_here { root.members.ranks } else { 0 }];
+        let arrived = scatter_each(root, root.is_here.then_some(&nothing))?;
+        unpack_scattered(&arrived, root.rank, into)
     }
 
     /// Like [`gather_packed_into_root`](Self::gather_packed_into_root), but all ranks must have the same
@@ -798,6 +921,19 @@ pub(super) fn scatter_each<S: Sendable>(
     let (arrived, behind) = part.split_at(size);
     form.unseal(arrived, 0..size, drawn, behind, from_rank)?;
     Ok((part, size))
+}
+
+/// Unpacks a message that the root has sent to this rank.
+fn unpack_scattered<R: Receivable + ?Sized>(
+    (arrived, size): &(PackBuffer, usize),
+    rank: c_int,
+    into: &mut R,
+) -> Result<(), Error> {
+    let (value, expected) = (into.step(), into.packed_size());
+    if *size != expected {
+        return Err(Error::Neighbour { rank, value, expected, found: Some(*size) });
+    }
+    into.unpack(&arrived[..expected])
 }
 
 #[cfg(test)]

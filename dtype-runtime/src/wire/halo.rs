@@ -14,13 +14,12 @@ use ::mpi::{
 
 use super::{
     attach::{Companion, companion},
-    blocks::MemoryBlocks,
-    persistent::Persistent,
+    exchange::{Exchange, Lent, Planned},
+    places::{check, pack, unpack, wire_size},
     request::Peer,
-    sendable::sealed::{Read, Write},
 };
 use crate::{
-    DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut,
+    DynamicLayout, Error, Layout, MpiDatatype,
     layout::{
         ArrayLikeMut, Cells, Dimensions, Halo, HaloPart, halo::number_of, shapes::refused, source::Place,
     },
@@ -111,15 +110,14 @@ impl<const D: usize> Halo<D> {
                 continue;
             }
             if send.count() > 0 {
-                sends.push(Message { layout: send, peer: at(rank, direction), number: 0 });
+                sends.push(Message { layout: send, peer: at(rank, direction) });
             }
             if receive.count() > 0 {
-                receives.push(Message { layout: receive, peer: at(rank, back), number: 0 });
+                receives.push(Message { layout: receive, peer: at(rank, back) });
             }
         }
         let own = self.part([0; D])?.send;
-        let requests = Persistent::on(companion.communicator);
-        Ok(HaloExchange { halo: *self, own, sends, receives, copies, requests, arrays: None, companion })
+        Ok(HaloExchange { halo: *self, own, sends, receives, copies, companion, prepared: None })
     }
 }
 
@@ -198,19 +196,15 @@ pub struct HaloExchange<T, const D: usize> {
     sends: Vec<Message<T, D>>,
     receives: Vec<Message<T, D>>,
     copies: Vec<Copy<T, D>>,
-    requests: Persistent,
-    /// The number of arrays for which there are requests and buffers; `None` before the first exchange.
-    arrays: Option<usize>,
-    // Dropped after the requests, which are on its communicator.
     companion: Arc<Companion>,
+    /// The requests and buffers, and the number of arrays for which they are made.
+    prepared: Option<(usize, Exchange)>,
 }
 
 /// A message to a neighbour or from it.
 struct Message<T, const D: usize> {
     layout: DynamicLayout<T, D>,
     peer: Peer,
-    /// The number of its request.
-    number: usize,
 }
 
 /// A copy within this process, which is its own neighbour.
@@ -304,17 +298,18 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
 
     /// Sends the cells of arrays to the neighbours.
     fn start_at(&mut self, places: &[Place]) -> Result<(), Error> {
-        // Messages of an exchange that was forgotten arrive first.
-        self.requests.wait()?;
-        self.make_room(places.iter().fold(0, |arrays, place| arrays.saturating_add(place.copies)))?;
-        let Self { sends, copies, requests, .. } = self;
-        for Message { layout, number, .. } in sends {
-            pack(layout, places, requests.outgoing(*number))?;
+        let arrays = places.iter().fold(0usize, |arrays, place| arrays.saturating_add(place.copies));
+        if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
+            self.prepare(arrays)?;
         }
+        let Self { sends, copies, prepared, .. } = self;
         for Copy { from, buffer, .. } in copies {
             pack(from, places, buffer.as_deref_mut().unwrap_or_default())?;
         }
-        requests.start()
+        match prepared {
+            Some((_, exchange)) => exchange.start(|i, packed| pack(&sends[i].layout, places, packed)),
+            None => Ok(()),
+        }
     }
 
     /// Waits for the cells of the neighbours, and writes them to the ghost cells.
@@ -322,16 +317,14 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     /// # Safety
     /// 1. The arrays at the places are borrowed mutably.
     unsafe fn finish_at(&mut self, places: &[Place]) -> Result<(), Error> {
-        let Self { receives, copies, requests, .. } = self;
-        requests.wait()?;
-        let value = T::FACTS.wire_size;
-        for Message { layout, number, peer } in &*receives {
-            let packed = requests.incoming(*number, value).map_err(|error| misfit(error, peer.rank))?;
-            check(layout, places, packed)?;
-        }
-        for Message { layout, number, .. } in receives {
-            // SAFETY: 1.
-            unsafe { unpack(layout, places, requests.incoming(*number, value)?) }?;
+        let Self { receives, copies, prepared, .. } = self;
+        if let Some((_, exchange)) = prepared {
+            exchange.finish(
+                T::FACTS.wire_size,
+                |i, packed| check(&receives[i].layout, places, packed),
+                // SAFETY: 1.
+                |i, packed| unsafe { unpack(&receives[i].layout, places, packed) },
+            )?;
         }
         for Copy { to, buffer, .. } in copies {
             // SAFETY: 1.
@@ -341,97 +334,23 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     }
 
     /// Makes requests and buffers for so many arrays.
-    fn make_room(&mut self, arrays: usize) -> Result<(), Error> {
-        if self.arrays == Some(arrays) && self.requests.is_whole() {
-            return Ok(());
-        }
-        let mut requests = Persistent::on(self.companion.communicator);
-        let size = |layout| Ok::<_, Error>(wire_size(layout)?.saturating_mul(arrays));
-        for Message { layout, peer, number } in &mut self.receives {
-            *number = requests.add_receive(size(layout)?, *peer)?;
-        }
-        for Message { layout, peer, number } in &mut self.sends {
-            *number = requests.add_send(size(layout)?, *peer)?;
-        }
+    fn prepare(&mut self, arrays: usize) -> Result<(), Error> {
+        // Messages of an exchange that was forgotten arrive first.
+        self.prepared = None;
+        let size = |layout: &DynamicLayout<T, D>| Ok::<_, Error>(wire_size(layout)?.saturating_mul(arrays));
+        let planned = |messages: &[Message<T, D>]| -> Result<Vec<_>, Error> {
+            let one =
+                |Message { layout, peer }: &Message<T, D>| Ok(Planned { peer: *peer, size: size(layout)? });
+            messages.iter().map(one).collect()
+        };
+        let (sends, receives) = (planned(&self.sends)?, planned(&self.receives)?);
         for Copy { from, buffer, .. } in &mut self.copies {
             *buffer = Some(PackBuffer::with_room(size(from)?)?);
         }
-        (self.requests, self.arrays) = (requests, Some(arrays));
+        let exchange = Exchange::new(Arc::clone(&self.companion), &sends, &receives)?;
+        self.prepared = Some((arrays, exchange));
         Ok(())
     }
-}
-
-/// Returns the number of transferred bytes of a part of one array.
-fn wire_size<T: MpiDatatype, const D: usize>(layout: &DynamicLayout<T, D>) -> Result<usize, Error> {
-    if layout.has_blocks() {
-        return Ok(MemoryBlocks::of_layout(layout)?.size(1));
-    }
-    Ok(layout.packed_size())
-}
-
-/// Returns the error for a message of a neighbour that does not fit.
-fn misfit(error: Error, rank: i32) -> Error {
-    match error {
-        Error::Fit { value, expected, found, .. } => Error::Neighbour { rank, value, expected, found },
-        error => error,
-    }
-}
-
-/// Checks that packed parts of arrays hold valid values.
-fn check<T: MpiDatatype, const D: usize>(
-    layout: &DynamicLayout<T, D>,
-    places: &[Place],
-    mut packed: &[u8],
-) -> Result<(), Error> {
-    if !layout.is_restricted() {
-        return Ok(());
-    }
-    for place in places {
-        let view = View::new(*place, layout);
-        let (this, rest) = packed.split_at(Read::packed_size(&view));
-        if layout.has_blocks() {
-            layout.region().check(&MemoryBlocks::of_layout(layout)?.to_packed(this)?, 0)?;
-        } else {
-            layout.region().check(this, 0)?;
-        }
-        packed = rest;
-    }
-    Ok(())
-}
-
-/// Packs a part of each array.
-fn pack<T: MpiDatatype, const D: usize>(
-    layout: &DynamicLayout<T, D>,
-    places: &[Place],
-    mut packed: &mut [u8],
-) -> Result<(), Error> {
-    for place in places {
-        let view = View::new(*place, layout);
-        let size = Read::packed_size(&view);
-        let (this, rest) = packed.split_at_mut(size);
-        // SAFETY: there are `size` bytes, in a buffer of this crate.
-        unsafe { Read::pack(&view, this.as_mut_ptr()) }?;
-        packed = rest;
-    }
-    Ok(())
-}
-
-/// Unpacks a part of each array.
-///
-/// # Safety
-/// 1. The arrays at the places are borrowed mutably.
-unsafe fn unpack<T: MpiDatatype, const D: usize>(
-    layout: &DynamicLayout<T, D>,
-    places: &[Place],
-    mut packed: &[u8],
-) -> Result<(), Error> {
-    for place in places {
-        let mut view = ViewMut::new(*place, layout);
-        let (this, rest) = packed.split_at(Read::packed_size(&view));
-        Write::unpack(&mut view, this)?;
-        packed = rest;
-    }
-    Ok(())
 }
 
 /// A halo exchange under way. It lends the cells that are not under way.
@@ -440,21 +359,6 @@ pub struct PendingHalo<'a, T: MpiDatatype, const D: usize> {
     exchange: Lent<'a, HaloExchange<T, D>>,
     places: Vec<Place>,
     arrays: PhantomData<&'a mut [T]>,
-}
-
-/// A value, or a borrow of one.
-enum Lent<'a, V> {
-    Own(V),
-    Borrowed(&'a mut V),
-}
-
-impl<V> Lent<'_, V> {
-    fn get(&mut self) -> &mut V {
-        match self {
-            Self::Own(value) => value,
-            Self::Borrowed(value) => value,
-        }
-    }
 }
 
 impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
@@ -488,7 +392,7 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     /// # Errors
     /// If an MPI call fails.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.exchange.get().requests.is_done()
+        self.exchange.get().prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done())
     }
 
     /// Waits for the cells of the neighbours, and writes them to the ghost cells.

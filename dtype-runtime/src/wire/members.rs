@@ -31,6 +31,12 @@ pub(super) fn members(world: &(impl Communicator + ?Sized)) -> Result<Members, E
     Ok(Members { communicator, ranks: ranks as usize })
 }
 
+/// Checks that a communicator is an intracommunicator.
+pub(super) fn intracommunicator(communicator: MPI_Comm) -> Result<(), Error> {
+    let reason = "this call needs an intracommunicator, but its communicator is an intercommunicator";
+    if is_between_groups(communicator)? { Err(Error::Wire { wire: "packed", reason }) } else { Ok(()) }
+}
+
 /// The root of a call.
 #[derive(Clone, Copy)]
 pub(super) struct Rooted {

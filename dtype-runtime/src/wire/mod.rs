@@ -81,16 +81,20 @@ mod broadcast;
 mod calibrate;
 mod collective;
 mod descriptions;
+mod exchange;
 mod frame;
 mod halo;
 mod immediate;
 mod members;
+mod neighbours;
 mod owned;
 mod owned_collective;
 mod parts;
 mod persistent;
+mod places;
 mod point_to_point;
 mod receive;
+mod redistribution;
 mod request;
 mod segments;
 mod send;
@@ -101,13 +105,16 @@ mod transfer;
 pub use attach::attach;
 pub use calibrate::{Calibration, calibrate, calibrate_with};
 pub use collective::{PackedCollectives, PackedRoot};
+pub use exchange::{PendingExchange, PreparedExchange};
 pub use halo::{HaloExchange, PendingHalo};
 pub use immediate::{PendingReceive, PendingSend};
+pub use neighbours::{NeighbourCollectives, distributed_graph};
 pub use owned::{MatchedMessage, PendingMessage, ReceiveMessage, SendMessage, StatusCount};
 pub use owned_collective::{MessageCollectives, MessageRoot};
 pub use point_to_point::{
     ReceiveOver, SendOver, send_receive_over, send_receive_over_with_tags, send_receive_packed,
 };
+pub use redistribution::{PendingRedistribution, Redistribution};
 pub use sendable::{Receivable, Sendable};
 pub use table::{table_followed, table_library, table_line, table_row};
 

@@ -358,6 +358,10 @@ macro_rules! the_same_as {
 
 the_same_as!(write [T: MpiDatatype] T, |value| std::slice::from_ref(value), std::slice::from_mut(value));
 the_same_as!(write [T: MpiDatatype] Vec<T>, |values| values.as_slice(), values.as_mut_slice());
+/// A borrowed message.
+pub(super) struct Borrowed<'a, M: ?Sized>(pub &'a M);
+
+the_same_as!(read [M: sealed::Read + ?Sized] Borrowed<'_, M>, |message| message.0);
 the_same_as!(read [T: MpiDatatype] Values<'_, T>, |values| values.0);
 the_same_as!(write [T: MpiDatatype] ValuesMut<'_, T>, |values| &*values.0, &mut *values.0);
 

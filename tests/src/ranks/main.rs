@@ -11,6 +11,8 @@ mod inspect;
 mod layouts;
 mod lifecycle;
 mod messages;
+mod neighbours;
+mod redistribution;
 mod rest;
 mod samples;
 mod wires;
@@ -81,6 +83,10 @@ fn main() {
         "file" => with_world(rest::file),
         "external-file" => with_world(rest::external_file),
         "largest-and-where" => with_world(rest::largest_and_where),
+        "neighbours" => with_world(neighbours::neighbours),
+        "each" => with_world(neighbours::each),
+        "redistribution" => with_world(redistribution::redistributions),
+        "redistribution-rest" => with_world(redistribution::rest),
         "neighbourhood" => with_world(rest::neighbourhood),
         "between-groups" => with_world(rest::between_groups),
         "threads" => lifecycle::threads(),

@@ -1,0 +1,319 @@
+//! Distributed arrays: the parts of a global array that the ranks have, and the elements that two parts
+//! share.
+
+use std::array;
+
+use dtype_core::{ArrayOrder, Share};
+
+use super::{
+    dynamic::DynamicLayout,
+    shapes::{Darray, Subarray, one, pieces, refused, span, strided},
+};
+use crate::{Error, types::MpiDatatype};
+
+/// The parts of a global array that one rank has. A rank may have one part, several, or none.
+///
+/// | type | parts |
+/// |---|---|
+/// | [`Darray`] | the elements of one process of a grid, in an array of just these elements |
+/// | [`Subarray`] | a box, in an array of its size |
+/// | [`Placed`] | a box within a larger local array, for example with ghost cells around it |
+/// | a slice, array or `Vec` of these | several parts, each in an array of its own |
+///
+/// Only this crate implements the trait.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no distribution of an array of {D} dimensions",
+    label = "not the parts of a rank",
+    note = "a rank's parts are a `Darray`, a `Subarray`, a `Placed`, or a list of one of these"
+)]
+pub trait Distributed<const D: usize> {
+    /// Returns the parts.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if a part is not within the array.
+    #[doc(hidden)]
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error>;
+}
+
+/// A box of a global array that lies within a larger local array.
+///
+/// ```
+/// use dtype_runtime::layout::{ArrayOrder, Placed, Subarray};
+///
+/// let order = ArrayOrder::RowMajor;
+/// // Rows 4 to 7 of a global array of 8 × 8, with one row of ghost cells above and below them.
+/// let part = Subarray { sizes: [8, 8], subsizes: [4, 8], starts: [4, 0], order };
+/// let local = Subarray { sizes: [6, 8], subsizes: [4, 8], starts: [1, 0], order };
+/// let own = Placed { part, local };
+/// # assert_eq!(own.part.subsizes, own.local.subsizes);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Placed<const D: usize> {
+    /// The box of the global array. Its `order` has no meaning.
+    pub part: Subarray<D>,
+    /// The box of the local array. It has the same lengths.
+    pub local: Subarray<D>,
+}
+
+/// A part of a global array, and its place in a local array.
+#[derive(Clone, Debug)]
+pub struct OwnPart<const D: usize> {
+    pub(crate) part: Part<D>,
+    pub(crate) local: LocalArray<D>,
+}
+
+/// The local array of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalArray<const D: usize> {
+    /// The lengths of the dimensions.
+    pub(crate) sizes: [usize; D],
+    /// The first index of the part in each dimension.
+    starts: [usize; D],
+    pub(crate) order: ArrayOrder,
+}
+
+impl<const D: usize> LocalArray<D> {
+    /// Returns the layout of all elements, in the order of the array.
+    pub(crate) fn whole<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
+        one(self.sizes, self.order, |k| span(0, self.sizes[k]))
+    }
+}
+
+/// A part of a global array: some indices of each dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part<const D: usize> {
+    pub(crate) gsizes: [usize; D],
+    indices: [Indices; D],
+}
+
+/// Indices of a dimension, in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Indices {
+    /// `count` indices from `start` on, `step` apart; `step` is not 0.
+    Strided {
+        start: usize,
+        count: usize,
+        step: usize,
+    },
+    Listed(Vec<usize>),
+}
+
+impl Indices {
+    fn count(&self) -> usize {
+        match self {
+            Self::Strided { count, .. } => *count,
+            Self::Listed(indices) => indices.len(),
+        }
+    }
+
+    /// Returns the index at a position.
+    fn at(&self, position: usize) -> usize {
+        match self {
+            Self::Strided { start, step, .. } => start + position * step,
+            Self::Listed(indices) => indices[position],
+        }
+    }
+
+    /// Returns the position of an index.
+    fn position(&self, index: usize) -> Option<usize> {
+        match self {
+            Self::Strided { start, count, step } => {
+                let position = index.checked_sub(*start).filter(|from| from % step == 0)? / step;
+                (position < *count).then_some(position)
+            }
+            Self::Listed(indices) => indices.binary_search(&index).ok(),
+        }
+    }
+
+    /// Returns the positions of the common indices in both lists.
+    fn common(&self, other: &Self) -> [Self; 2] {
+        if let (
+            Self::Strided { start: a, count: m, step: 1 },
+            Self::Strided { start: b, count: n, step: 1 },
+        ) = (self, other)
+        {
+            let (first, end) = (*a.max(b), (a + m).min(b + n));
+            let count = end.saturating_sub(first);
+            let from = |start: usize| Self::Strided { start: first.saturating_sub(start), count, step: 1 };
+            return [from(*a), from(*b)];
+        }
+        if self.count() > other.count() {
+            let [theirs, ours] = other.common(self);
+            return [ours, theirs];
+        }
+        let common = (0..self.count()).filter_map(|i| Some((i, other.position(self.at(i))?)));
+        let (ours, theirs) = common.unzip();
+        [Self::of(ours), Self::of(theirs)]
+    }
+
+    /// Returns ascending indices, as strided ones if they are.
+    fn of(indices: Vec<usize>) -> Self {
+        let (start, count) = (indices.first().copied().unwrap_or(0), indices.len());
+        let step = if count > 1 { indices[1] - indices[0] } else { 1 };
+        if indices.windows(2).all(|pair| pair[1] - pair[0] == step) {
+            Self::Strided { start, count, step }
+        } else {
+            Self::Listed(indices)
+        }
+    }
+
+    /// Appends numbers from which [`read`](Self::read) makes the indices again.
+    fn write(&self, numbers: &mut Vec<u64>) {
+        match self {
+            Self::Strided { start, count, step } => {
+                numbers.extend([0, *start as u64, *count as u64, *step as u64]);
+            }
+            Self::Listed(indices) => {
+                numbers.extend([1, indices.len() as u64]);
+                numbers.extend(indices.iter().map(|index| *index as u64));
+            }
+        }
+    }
+
+    /// Reads the indices of a dimension of this length; `None` if the numbers are not those of indices.
+    fn read(numbers: &mut impl Iterator<Item = u64>, length: usize) -> Option<Self> {
+        let mut number = || usize::try_from(numbers.next()?).ok();
+        match number()? {
+            0 => {
+                let (start, count, step) = (number()?, number()?, number()?);
+                let last = count.saturating_sub(1).checked_mul(step)?.checked_add(start)?;
+                (step > 0 && (count == 0 || last < length)).then_some(Self::Strided { start, count, step })
+            }
+            1 => {
+                let count = number().filter(|count| *count <= length)?;
+                let indices = (0..count).map(|_| number()).collect::<Option<Vec<_>>>()?;
+                let ascend = indices.windows(2).all(|pair| pair[0] < pair[1]);
+                (ascend && indices.last().is_none_or(|last| *last < length)).then_some(Self::Listed(indices))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<const D: usize> Part<D> {
+    /// Returns the number of elements.
+    pub(crate) fn count(&self) -> usize {
+        self.indices.iter().map(Indices::count).fold(1, usize::saturating_mul)
+    }
+
+    /// Returns the positions in both parts of the elements that they have in common, or `None` if there are
+    /// none.
+    pub(crate) fn common(&self, other: &Self) -> Option<[Positions<D>; 2]> {
+        let both: [_; D] = array::from_fn(|k| self.indices[k].common(&other.indices[k]));
+        if both.iter().any(|[ours, _]| ours.count() == 0) {
+            return None;
+        }
+        let side = |i: usize| Positions(array::from_fn(|k: usize| both[k][i].clone()));
+        Some([side(0), side(1)])
+    }
+
+    /// Appends numbers from which [`read`](Self::read) makes the part again.
+    pub(crate) fn write(&self, numbers: &mut Vec<u64>) {
+        self.indices.iter().for_each(|indices| indices.write(numbers));
+    }
+
+    /// Reads a part of an array; `None` if the numbers are not those of a part.
+    pub(crate) fn read(numbers: &mut impl Iterator<Item = u64>, gsizes: [usize; D]) -> Option<Self> {
+        let mut part = Self { gsizes, indices: [const { Indices::Listed(Vec::new()) }; D] };
+        for (indices, length) in part.indices.iter_mut().zip(gsizes) {
+            *indices = Indices::read(numbers, length)?;
+        }
+        Some(part)
+    }
+}
+
+/// Elements of a part, by their positions in each dimension.
+pub struct Positions<const D: usize>([Indices; D]);
+
+impl<const D: usize> Positions<D> {
+    /// Returns the number of elements.
+    pub(crate) fn count(&self) -> usize {
+        self.0.iter().map(Indices::count).fold(1, usize::saturating_mul)
+    }
+
+    /// Returns the layout of the elements in the local array of their part. They are packed in row-major
+    /// order, whatever the order of the array is.
+    pub(crate) fn layout<T: MpiDatatype>(&self, local: &LocalArray<D>) -> Result<DynamicLayout<T, D>, Error> {
+        let mut pieces = pieces::<T, D>(local.sizes);
+        let axes = array::from_fn(|k| {
+            let first = local.starts[k];
+            match &self.0[k] {
+                Indices::Strided { start, count, step } => {
+                    pieces.select(k, local.sizes[k], strided(first + start, *count, *step))
+                }
+                Indices::Listed(positions) => {
+                    let positions: Vec<_> = positions.iter().map(|position| first + position).collect();
+                    pieces.list(k, &positions)
+                }
+            }
+        });
+        pieces.push(axes, &pieces.whole(), []);
+        DynamicLayout::new(pieces, ArrayOrder::RowMajor)
+    }
+}
+
+impl<const D: usize> Distributed<D> for Darray<D> {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        let mut indices = self.shares()?.into_iter().map(|share| match share {
+            Share::Strided { start, count, step } => Indices::Strided { start, count, step: step.max(1) },
+            Share::Listed(indices) => Indices::Listed(indices),
+        });
+        let indices = array::from_fn(|_| indices.next().expect("there is a share for each dimension"));
+        let sizes = array::from_fn(|k: usize| Indices::count(&indices[k]));
+        let local = LocalArray { sizes, starts: [0; D], order: self.order };
+        Ok(vec![OwnPart { part: Part { gsizes: self.gsizes, indices }, local }])
+    }
+}
+
+impl<const D: usize> Distributed<D> for Subarray<D> {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        let local = Self { sizes: self.subsizes, starts: [0; D], ..*self };
+        Placed { part: *self, local }.parts()
+    }
+}
+
+impl<const D: usize> Distributed<D> for Placed<D> {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        let Self { part, local } = self;
+        part.check()?;
+        local.check()?;
+        if let Some(k) = (0..D).find(|&k| part.subsizes[k] != local.subsizes[k]) {
+            let requirement = format!("{}, the length of the part", part.subsizes[k]);
+            return Err(refused(
+                "Placed",
+                format!("local.subsizes[{k}]"),
+                local.subsizes[k] as i128,
+                requirement,
+            ));
+        }
+        let indices =
+            array::from_fn(|k| Indices::Strided { start: part.starts[k], count: part.subsizes[k], step: 1 });
+        let local = LocalArray { sizes: local.sizes, starts: local.starts, order: local.order };
+        Ok(vec![OwnPart { part: Part { gsizes: part.sizes, indices }, local }])
+    }
+}
+
+impl<const D: usize, P: Distributed<D>> Distributed<D> for [P] {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        let parts = self.iter().map(P::parts).collect::<Result<Vec<_>, _>>()?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+}
+
+impl<const D: usize, const N: usize, P: Distributed<D>> Distributed<D> for [P; N] {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        self[..].parts()
+    }
+}
+
+impl<const D: usize, P: Distributed<D>> Distributed<D> for Vec<P> {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        self[..].parts()
+    }
+}
+
+impl<const D: usize, P: Distributed<D> + ?Sized> Distributed<D> for &P {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        (**self).parts()
+    }
+}

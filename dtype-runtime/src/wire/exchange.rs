@@ -1,0 +1,271 @@
+//! Exchanges: messages to several ranks and from several ranks at a time.
+//!
+//! Messages are packed into the buffers of persistent requests, and unpacked when all have arrived. So MPI
+//! never uses memory of the program: parts of it may be lent meanwhile, and a guard may be forgotten.
+
+use std::{fmt, os::raw::c_int, sync::Arc};
+
+use super::{
+    attach::Companion,
+    persistent::Persistent,
+    request::Peer,
+    sendable::sealed::{Read, Write},
+};
+use crate::Error;
+
+/// A message of an exchange: the other rank with the tag, and the number of bytes.
+pub(super) struct Planned {
+    pub peer: Peer,
+    pub size: usize,
+}
+
+/// Messages that are sent and received together, again and again. Their sizes stay the same.
+pub(super) struct Exchange {
+    requests: Persistent,
+    /// The numbers of the requests that send.
+    sends: Vec<usize>,
+    /// The numbers of the requests that receive, and the ranks of the senders.
+    receives: Vec<(usize, c_int)>,
+    // Dropped after the requests, which are on its communicator.
+    _companion: Arc<Companion>,
+}
+
+impl Exchange {
+    /// Prepares messages on a companion.
+    pub fn new(companion: Arc<Companion>, sends: &[Planned], receives: &[Planned]) -> Result<Self, Error> {
+        let mut requests = Persistent::on(companion.communicator);
+        let receives = receives
+            .iter()
+            .map(|Planned { peer, size }| Ok::<_, Error>((requests.add_receive(*size, *peer)?, peer.rank)));
+        let receives = receives.collect::<Result<_, _>>()?;
+        let sends = sends.iter().map(|Planned { peer, size }| requests.add_send(*size, *peer));
+        let sends = sends.collect::<Result<_, _>>()?;
+        Ok(Self { requests, sends, receives, _companion: companion })
+    }
+
+    /// Returns `true` if the exchange can be started again. After some errors it must be prepared again.
+    pub fn is_whole(&self) -> bool {
+        self.requests.is_whole()
+    }
+
+    /// Starts all messages. `pack` writes the message with a number. Messages of an exchange that was
+    /// forgotten arrive first.
+    pub fn start(
+        &mut self,
+        mut pack: impl FnMut(usize, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.requests.wait()?;
+        for (i, number) in self.sends.iter().enumerate() {
+            pack(i, self.requests.outgoing(*number))?;
+        }
+        self.requests.start()
+    }
+
+    /// Returns `true` if all messages have been sent and received.
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        self.requests.is_done()
+    }
+
+    /// Waits for all messages. Then `check` gets each message that has been received, and after that
+    /// `unpack`: nothing is unpacked if a message does not fit or is wrong. `value` is the size of one value
+    /// in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Neighbour`] if a message has another size; the errors of `check` and `unpack`; an error if an
+    /// MPI call fails.
+    pub fn finish(
+        &mut self,
+        value: usize,
+        mut check: impl FnMut(usize, &[u8]) -> Result<(), Error>,
+        mut unpack: impl FnMut(usize, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.requests.wait()?;
+        for (i, (number, rank)) in self.receives.iter().enumerate() {
+            check(i, self.requests.incoming(*number, value).map_err(|error| misfit(error, *rank))?)?;
+        }
+        for (i, (number, _)) in self.receives.iter().enumerate() {
+            unpack(i, self.requests.incoming(*number, value)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error for a message that does not fit, without the tag, which is not the program's.
+fn misfit(error: Error, rank: c_int) -> Error {
+    match error {
+        Error::Fit { value, expected, found, .. } => Error::Neighbour { rank, value, expected, found },
+        error => error,
+    }
+}
+
+/// A value, or a borrow of one.
+pub(super) enum Lent<'a, V> {
+    Own(V),
+    Borrowed(&'a mut V),
+}
+
+impl<V> Lent<'_, V> {
+    pub fn get(&mut self) -> &mut V {
+        match self {
+            Self::Own(value) => value,
+            Self::Borrowed(value) => value,
+        }
+    }
+}
+
+/// The places of messages in lists of the program, with the ranks at the other end.
+pub(super) struct Ends {
+    pub sends: Vec<(usize, Peer)>,
+    pub receives: Vec<(usize, Peer)>,
+    /// The lengths of the lists.
+    pub lengths: [usize; 2],
+}
+
+/// Messages to some ranks and from some ranks, prepared once and exchanged many times
+/// (MPI 4.1 section 6.13, `MPI_Alltoallw_init`). Each message may have a layout of its own. The numbers of
+/// packed bytes stay as they were when the exchange was prepared; the values may lie elsewhere each time.
+///
+/// The calls that begin with `prepare` return it: those of [`PackedCollectives`](super::PackedCollectives)
+/// and [`NeighbourCollectives`](super::NeighbourCollectives).
+pub struct PreparedExchange {
+    ends: Ends,
+    companion: Arc<Companion>,
+    /// The requests; `None` if they must be made again.
+    exchange: Option<Exchange>,
+    sizes: [Vec<usize>; 2],
+}
+
+impl PreparedExchange {
+    /// Prepares an exchange for messages of these sizes.
+    pub(super) fn new<S: Read, R: Write>(
+        companion: Arc<Companion>,
+        ends: Ends,
+        messages: &[S],
+        into: &[R],
+    ) -> Result<Self, Error> {
+        ends.check(messages.len(), into.len())?;
+        let sends = ends.sends.iter().map(|(at, _)| messages[*at].packed_size()).collect();
+        let receives = ends.receives.iter().map(|(at, _)| into[*at].packed_size()).collect();
+        Ok(Self { ends, companion, exchange: None, sizes: [sends, receives] })
+    }
+
+    /// Sends a message to each rank, and receives one from each into the destination at its place. All ranks
+    /// must make this call.
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if the lists have other lengths than when the exchange was prepared, and
+    /// [`Error::Length`] if a message has another size: then nothing has been sent. [`Error::Neighbour`] if a
+    /// rank sent another number of bytes than is received here: then nothing has been written.
+    /// [`Error::InvalidValue`] if a rank sent invalid values: then earlier messages have been written. An
+    /// error if an MPI call fails.
+    pub fn exchange<S: Read, R: Write>(&mut self, messages: &[S], into: &mut [R]) -> Result<(), Error> {
+        self.send(messages, into)?;
+        self.receive(into)
+    }
+
+    /// Starts to send and to receive. The destinations are borrowed until
+    /// [`finish`](PendingExchange::finish). They are not touched before, so the guard may be forgotten; then
+    /// the messages are lost.
+    ///
+    /// # Errors
+    /// The errors of [`exchange`](Self::exchange) after which nothing has been sent.
+    pub fn start<'a, S: Read, R: Write>(
+        &'a mut self,
+        messages: &[S],
+        into: &'a mut [R],
+    ) -> Result<PendingExchange<'a, R>, Error> {
+        self.send(messages, into)?;
+        Ok(PendingExchange { exchange: Lent::Borrowed(self), into })
+    }
+
+    /// Like [`start`](Self::start), for an exchange that is made once.
+    pub(super) fn start_once<'a, S: Read, R: Write>(
+        mut self,
+        messages: &[S],
+        into: &'a mut [R],
+    ) -> Result<PendingExchange<'a, R>, Error> {
+        self.send(messages, into)?;
+        Ok(PendingExchange { exchange: Lent::Own(self), into })
+    }
+
+    fn send<S: Read, R: Write>(&mut self, messages: &[S], into: &[R]) -> Result<(), Error> {
+        let Self { ends, companion, exchange, sizes: [sends, receives] } = self;
+        ends.check(messages.len(), into.len())?;
+        for ((at, _), size) in ends.sends.iter().zip(&*sends) {
+            Error::unless_exactly("a prepared message", *size, messages[*at].packed_size())?;
+        }
+        for ((at, _), size) in ends.receives.iter().zip(&*receives) {
+            Error::unless_exactly("a prepared destination", *size, into[*at].packed_size())?;
+        }
+        if !exchange.as_ref().is_some_and(Exchange::is_whole) {
+            let planned = |ends: &[(usize, Peer)], sizes: &[usize]| -> Vec<_> {
+                ends.iter().zip(sizes).map(|((_, peer), size)| Planned { peer: *peer, size: *size }).collect()
+            };
+            let (sends, receives) = (planned(&ends.sends, sends), planned(&ends.receives, receives));
+            *exchange = Some(Exchange::new(Arc::clone(companion), &sends, &receives)?);
+        }
+        let Some(exchange) = exchange else { return Ok(()) };
+        // SAFETY: an outgoing message has as many bytes as the message, by the check above.
+        exchange.start(|i, packed| unsafe { messages[ends.sends[i].0].pack(packed.as_mut_ptr()) })
+    }
+
+    fn receive<R: Write>(&mut self, into: &mut [R]) -> Result<(), Error> {
+        let Self { ends, exchange, .. } = self;
+        let Some(exchange) = exchange else { return Ok(()) };
+        let at = |i: usize| ends.receives[i].0;
+        exchange.finish(1, |_, _| Ok(()), |i, packed| into[at(i)].unpack(packed))
+    }
+}
+
+impl Ends {
+    /// Checks the lengths of the lists of messages and destinations.
+    fn check(&self, messages: usize, into: usize) -> Result<(), Error> {
+        let [sends, receives] = self.lengths;
+        for (what, found, ranks) in
+            [("messages to send", messages, sends), ("messages to receive into", into, receives)]
+        {
+            if found != ranks {
+                return Err(Error::Messages { what, found, ranks });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An exchange under way.
+#[must_use = "the messages are not received before `finish`"]
+pub struct PendingExchange<'a, R> {
+    exchange: Lent<'a, PreparedExchange>,
+    into: &'a mut [R],
+}
+
+impl<R: Write> PendingExchange<'_, R> {
+    /// Returns `true` if all messages have been sent and received (`MPI_Testall`). Most libraries make
+    /// progress only during calls, so long computations should call this now and then.
+    ///
+    /// # Errors
+    /// If an MPI call fails.
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        self.exchange.get().exchange.as_mut().map_or(Ok(true), Exchange::is_done)
+    }
+
+    /// Waits for all messages, and unpacks them.
+    ///
+    /// # Errors
+    /// The errors of [`PreparedExchange::exchange`].
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.exchange.get().receive(self.into)
+    }
+}
+
+impl fmt::Debug for PreparedExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedExchange").field("packed_sizes", &self.sizes).finish_non_exhaustive()
+    }
+}
+
+impl<R> fmt::Debug for PendingExchange<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingExchange").field("destinations", &self.into.len()).finish_non_exhaustive()
+    }
+}

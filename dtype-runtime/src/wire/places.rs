@@ -1,0 +1,73 @@
+//! Parts of arrays at their places, as packed bytes.
+
+use super::{
+    blocks::MemoryBlocks,
+    sendable::sealed::{Read, Write},
+};
+use crate::{DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut, layout::source::Place};
+
+/// Returns the number of transferred bytes of a part of one array.
+pub(super) fn wire_size<T: MpiDatatype, const D: usize>(
+    layout: &DynamicLayout<T, D>,
+) -> Result<usize, Error> {
+    if layout.has_blocks() {
+        return Ok(MemoryBlocks::of_layout(layout)?.size(1));
+    }
+    Ok(layout.packed_size())
+}
+
+/// Packs a part of each array, one after another.
+pub(super) fn pack<T: MpiDatatype, const D: usize>(
+    layout: &DynamicLayout<T, D>,
+    places: &[Place],
+    mut packed: &mut [u8],
+) -> Result<(), Error> {
+    for place in places {
+        let view = View::new(*place, layout);
+        let size = Read::packed_size(&view);
+        let (this, rest) = packed.split_at_mut(size);
+        // SAFETY: there are `size` bytes, in a buffer of this crate.
+        unsafe { Read::pack(&view, this.as_mut_ptr()) }?;
+        packed = rest;
+    }
+    Ok(())
+}
+
+/// Checks that the packed parts of arrays hold valid values.
+pub(super) fn check<T: MpiDatatype, const D: usize>(
+    layout: &DynamicLayout<T, D>,
+    places: &[Place],
+    mut packed: &[u8],
+) -> Result<(), Error> {
+    if !layout.is_restricted() {
+        return Ok(());
+    }
+    for place in places {
+        let (this, rest) = packed.split_at(Read::packed_size(&View::new(*place, layout)));
+        if layout.has_blocks() {
+            layout.region().check(&MemoryBlocks::of_layout(layout)?.to_packed(this)?, 0)?;
+        } else {
+            layout.region().check(this, 0)?;
+        }
+        packed = rest;
+    }
+    Ok(())
+}
+
+/// Unpacks a part of each array.
+///
+/// # Safety
+/// 1. The arrays at the places are borrowed mutably.
+pub(super) unsafe fn unpack<T: MpiDatatype, const D: usize>(
+    layout: &DynamicLayout<T, D>,
+    places: &[Place],
+    mut packed: &[u8],
+) -> Result<(), Error> {
+    for place in places {
+        let mut view = ViewMut::new(*place, layout);
+        let (this, rest) = packed.split_at(Read::packed_size(&view));
+        Write::unpack(&mut view, this)?;
+        packed = rest;
+    }
+    Ok(())
+}

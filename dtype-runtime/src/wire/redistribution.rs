@@ -1,0 +1,516 @@
+//! Redistributions: a global array moves from one distribution over the ranks to another.
+//!
+//! All ranks tell all others which parts they have (`MPI_Allgatherv`). From then on each rank knows what it
+//! sends to whom, and what it receives. One message goes to each rank that needs elements of this one;
+//! elements that stay are copied without MPI.
+
+use std::{fmt, marker::PhantomData, os::raw::c_int, sync::Arc};
+
+use ::mpi::topology::Communicator;
+
+use super::{
+    MessageCollectives,
+    attach::{Companion, companion},
+    exchange::{Exchange, Lent, Planned},
+    members::{Members, intracommunicator, members},
+    places::{check, pack, unpack, wire_size},
+    request::Peer,
+};
+use crate::{
+    DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut,
+    layout::{
+        ArrayLike, ArrayLikeMut, ArrayOrder, Dimensions, Distributed,
+        distributed::{LocalArray, OwnPart, Part, Positions},
+        shapes::refused,
+        source::Place,
+    },
+};
+
+/// A redistribution of a global array with elements `T`: from the parts that the ranks have to other parts of
+/// it. It is planned once, and may then run many times, on other arrays each time.
+///
+/// Each element must be in exactly one part of the source, if it is in a part of the destination. It may be
+/// in parts of the destination of several ranks.
+///
+/// ```no_run
+/// use dtype_runtime::{layout::Darray, wire::Redistribution};
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+/// // A matrix of 100 × 80, divided into rows, and then into columns.
+/// let rows = Darray::blocks(rank, [100, 80], [ranks, 1]);
+/// let columns = Darray::blocks(rank, [100, 80], [1, ranks]);
+/// let mut own_rows = vec![0.5; rows.local_sizes()?.iter().product()];
+/// let mut own_columns = vec![0.0; columns.local_sizes()?.iter().product()];
+/// Redistribution::new(&world, &rows, &columns)?.run(&own_rows, &mut own_columns)?;
+/// // With the columns in column-major order, it is a transpose: each column is contiguous.
+/// Redistribution::new(&world, &rows, &columns.column_major())?.run(&own_rows, &mut own_columns)?;
+/// # own_rows[0] = 0.5;
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub struct Redistribution<T, const D: usize> {
+    from: Vec<Local<T, D>>,
+    to: Vec<Local<T, D>>,
+    sends: Vec<Message<T, D>>,
+    receives: Vec<Message<T, D>>,
+    copies: Vec<[Piece<T, D>; 2]>,
+    companion: Arc<Companion>,
+    tag: c_int,
+    /// The requests and buffers, and the number of global arrays for which they are made.
+    prepared: Option<(usize, Exchange)>,
+}
+
+/// The local array of a part.
+struct Local<T, const D: usize> {
+    array: LocalArray<D>,
+    /// All elements, in the order of the array.
+    whole: DynamicLayout<T, D>,
+}
+
+/// A message to a rank or from it: pieces of local arrays.
+struct Message<T, const D: usize> {
+    rank: c_int,
+    pieces: Vec<Piece<T, D>>,
+}
+
+/// A piece of a local array.
+struct Piece<T, const D: usize> {
+    /// The number of the array, in the order of the parts.
+    array: usize,
+    layout: DynamicLayout<T, D>,
+}
+
+impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
+    /// Plans a redistribution from the parts that this rank has to the parts that it will have. All ranks
+    /// must make this call.
+    ///
+    /// # Errors
+    /// [`Error::Distribution`], on all ranks, if the parts are not those of arrays of equal sizes, or if an
+    /// element of the destination is in no part of the source, or in several; [`Error::Parameter`] on a rank
+    /// with a part that is not within the array; an error if an MPI call fails.
+    pub fn new<C, A, B>(communicator: &C, from: &A, to: &B) -> Result<Self, Error>
+    where
+        C: Communicator + ?Sized,
+        A: Distributed<D> + ?Sized,
+        B: Distributed<D> + ?Sized,
+    {
+        let Members { communicator: raw, ranks } = members(communicator)?;
+        intracommunicator(raw)?;
+        let (companion, tag) = companion(raw, 1)?;
+        let rank = communicator.rank() as usize;
+        let own = from.parts().and_then(|from| Ok([from, to.parts()?]));
+        // A rank with an error tells the others, so that none waits for its messages.
+        let told = own.as_ref().map_or_else(|_| vec![FAILED], numbers);
+        let told = communicator.all_gather_vec(&told)?;
+        let [from, to] = own?;
+        let all = Parts::read(&told, rank)?;
+        let planned = Plan::of(&all, rank, ranks);
+        let has_failed = communicator.all_gather_vec(&planned.is_err())?;
+        let Plan { sends, receives, copies } = planned?;
+        if let Some(rank) = has_failed.iter().position(|has_failed| *has_failed) {
+            return Err(elsewhere(rank));
+        }
+        let local = |parts: Vec<OwnPart<D>>| {
+            let local = parts
+                .into_iter()
+                .map(|OwnPart { local: array, .. }| Ok::<_, Error>(Local { array, whole: array.whole()? }));
+            local.collect::<Result<Vec<_>, _>>()
+        };
+        let (from, to) = (local(from)?, local(to)?);
+        let piece = |arrays: &[Local<T, D>], (array, positions): (usize, Positions<D>)| {
+            Ok::<_, Error>(Piece { array, layout: positions.layout(&arrays[array].array)? })
+        };
+        let messages = |arrays: &[Local<T, D>], messages: Vec<(usize, Vec<(usize, Positions<D>)>)>| {
+            let messages = messages.into_iter().map(|(rank, pieces)| {
+                let pieces = pieces.into_iter().map(|one| piece(arrays, one));
+                Ok::<_, Error>(Message { rank: rank as c_int, pieces: pieces.collect::<Result<_, _>>()? })
+            });
+            messages.collect::<Result<Vec<_>, _>>()
+        };
+        let (sends, receives) = (messages(&from, sends)?, messages(&to, receives)?);
+        let copies = copies.into_iter().map(|[a, b]| Ok::<_, Error>([piece(&from, a)?, piece(&to, b)?]));
+        let copies = copies.collect::<Result<_, _>>()?;
+        Ok(Self { from, to, sends, receives, copies, companion, tag, prepared: None })
+    }
+
+    /// Moves the elements of this rank's array to the arrays of all ranks. All ranks must make this call.
+    ///
+    /// A source or destination is any array of the part's sizes: nested arrays, a slice or `Vec` of all
+    /// elements, an array of `ndarray`. A slice of several arrays moves them all, with one message for each
+    /// rank. A rank without a part passes an array without elements.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if an array has other sizes than its part; [`Error::Parameter`] if there are several
+    /// parts; [`Error::Neighbour`] if a rank sends another number of elements; [`Error::InvalidValue`]; an
+    /// error if an MPI call fails. After an error, elements that stay on their rank may have been written,
+    /// and no others.
+    pub fn run<S, R>(&mut self, source: &S, destination: &mut R) -> Result<(), Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        self.start(source, destination)?.finish()
+    }
+
+    /// Like [`run`](Self::run), for ranks with several parts: one array for each, in the order of the parts.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Self::run); [`Error::Parameter`] for another number of arrays.
+    pub fn run_all<S, R>(&mut self, sources: &[&S], destinations: &mut [&mut R]) -> Result<(), Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let from = self.sources(sources)?;
+        let to = self.destinations(destinations)?;
+        // SAFETY: 1, since the destinations are borrowed mutably.
+        unsafe {
+            self.start_at(&from, &to)?;
+            self.finish_at(&to)
+        }
+    }
+
+    /// Starts [`run`](Self::run), and returns without waiting. The source is free again at once. The
+    /// destination is borrowed until [`finish`](PendingRedistribution::finish).
+    ///
+    /// # Errors
+    /// The errors of [`run`](Self::run).
+    pub fn start<'a, S, R>(
+        &'a mut self,
+        source: &S,
+        destination: &'a mut R,
+    ) -> Result<PendingRedistribution<'a, T, D>, Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let from = if self.from.is_empty() { Vec::new() } else { self.sources(&[source])? };
+        let to = if self.to.is_empty() { Vec::new() } else { self.destinations(&mut [destination])? };
+        // SAFETY: 1, since the destination is borrowed mutably.
+        unsafe { self.start_at(&from, &to) }?;
+        Ok(PendingRedistribution { redistribution: Lent::Borrowed(self), to, destination: PhantomData })
+    }
+
+    /// Returns the number of elements that this rank sends to other ranks in each run.
+    pub fn elements_sent(&self) -> usize {
+        let pieces = self.sends.iter().flat_map(|message| &message.pieces);
+        pieces.map(|piece| piece.layout.count()).fold(0, usize::saturating_add)
+    }
+
+    fn sources<S>(&self, arrays: &[&S]) -> Result<Vec<Place>, Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        same_number("sources", arrays.len(), self.from.len())?;
+        let placed = self.from.iter().zip(arrays);
+        placed.map(|(local, array)| local.place(array.place(&local.whole.region()))).collect()
+    }
+
+    fn destinations<R>(&self, arrays: &mut [&mut R]) -> Result<Vec<Place>, Error>
+    where
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        same_number("destinations", arrays.len(), self.to.len())?;
+        let placed = self.to.iter().zip(arrays);
+        placed.map(|(local, array)| local.place(array.place_mut(&local.whole.region()))).collect()
+    }
+
+    /// Sends elements to other ranks, and copies those that stay.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places `to` are borrowed mutably.
+    unsafe fn start_at(&mut self, from: &[Place], to: &[Place]) -> Result<(), Error> {
+        let arrays = from.iter().chain(to).map(|place| place.copies).min().unwrap_or(1);
+        if let Some(other) = from.iter().chain(to).find(|place| place.copies != arrays) {
+            let requirement = format!("{arrays} on both sides");
+            return Err(refused("Redistribution", "the number of arrays", other.copies as i128, requirement));
+        }
+        if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
+            self.prepare(arrays)?;
+        }
+        let Self { sends, copies, prepared, .. } = self;
+        if let Some((_, exchange)) = prepared {
+            exchange.start(|i, packed| {
+                sends[i].each(from, arrays, |layout, place, bytes| pack(layout, &[place], &mut packed[bytes]))
+            })?;
+        }
+        for [source, destination] in copies {
+            let view = View::new(from[source.array], &source.layout);
+            let mut into = ViewMut::new(to[destination.array], &destination.layout);
+            into.data().copy_from(&view.data())?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the elements of other ranks, and writes them to the destinations.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places are borrowed mutably.
+    unsafe fn finish_at(&mut self, to: &[Place]) -> Result<(), Error> {
+        let Self { receives, prepared, .. } = self;
+        let Some((arrays, exchange)) = prepared else { return Ok(()) };
+        exchange.finish(
+            T::FACTS.wire_size,
+            |i, packed| {
+                receives[i].each(to, *arrays, |layout, place, bytes| check(layout, &[place], &packed[bytes]))
+            },
+            |i, packed| {
+                receives[i].each(to, *arrays, |layout, place, bytes| {
+                    // SAFETY: 1.
+                    unsafe { unpack(layout, &[place], &packed[bytes]) }
+                })
+            },
+        )
+    }
+
+    /// Makes requests and buffers for so many global arrays.
+    fn prepare(&mut self, arrays: usize) -> Result<(), Error> {
+        // Messages of a run that was forgotten arrive first.
+        self.prepared = None;
+        let planned = |Message { rank, pieces }: &Message<T, D>| {
+            let peer = Peer { communicator: self.companion.communicator, rank: *rank, tag: self.tag };
+            let mut size = 0usize;
+            for Piece { layout, .. } in pieces {
+                size = size.saturating_add(wire_size(layout)?.saturating_mul(arrays));
+            }
+            Ok::<_, Error>(Planned { peer, size })
+        };
+        let sends = self.sends.iter().map(planned).collect::<Result<Vec<_>, _>>()?;
+        let receives = self.receives.iter().map(planned).collect::<Result<Vec<_>, _>>()?;
+        let exchange = Exchange::new(Arc::clone(&self.companion), &sends, &receives)?;
+        self.prepared = Some((arrays, exchange));
+        Ok(())
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> Message<T, D> {
+    /// Calls `visit` with the layout of each piece, the place of its array, and the range of its packed
+    /// bytes.
+    fn each(
+        &self,
+        places: &[Place],
+        arrays: usize,
+        mut visit: impl FnMut(&DynamicLayout<T, D>, Place, std::ops::Range<usize>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut start = 0;
+        for Piece { array, layout } in &self.pieces {
+            let end = start + wire_size(layout)? * arrays;
+            visit(layout, places[*array], start..end)?;
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> Local<T, D> {
+    /// Returns the place of an array for layouts in row-major order. `place` is its place for a layout in the
+    /// array's own order.
+    fn place(&self, place: Result<Place, impl Into<Error>>) -> Result<Place, Error> {
+        let place = place.map_err(Into::into)?;
+        let strides = match self.array.order {
+            ArrayOrder::RowMajor => place.strides,
+            ArrayOrder::ColumnMajor => place.strides.or_else(|| Some(self.whole.region().contiguous())),
+        };
+        Ok(Place { strides, ..place })
+    }
+}
+
+fn same_number(what: &str, found: usize, parts: usize) -> Result<(), Error> {
+    if found == parts {
+        return Ok(());
+    }
+    let requirement = format!("{parts}, the number of parts of this rank");
+    Err(refused("Redistribution", format!("the number of {what}"), found as i128, requirement))
+}
+
+/// The first number of a rank whose parts have a mistake.
+const FAILED: u64 = u64::MAX;
+
+/// Returns the parts of a rank as numbers: the sizes of the global array, and the parts before and after.
+fn numbers<const D: usize>(own: &[Vec<OwnPart<D>>; 2]) -> Vec<u64> {
+    let mut numbers = own.iter().map(|parts| parts.len() as u64).collect::<Vec<_>>();
+    for OwnPart { part, .. } in own.iter().flatten() {
+        numbers.extend(part.gsizes.map(|size| size as u64));
+        part.write(&mut numbers);
+    }
+    numbers
+}
+
+/// The parts of all ranks before and after, in the order of the ranks.
+struct Parts<const D: usize> {
+    from: Vec<Vec<Part<D>>>,
+    to: Vec<Vec<Part<D>>>,
+}
+
+impl<const D: usize> Parts<D> {
+    /// Reads the numbers of all ranks. All ranks find the same mistakes, in the same order.
+    fn read(told: &[Vec<u64>], own: usize) -> Result<Self, Error> {
+        let (mut gsizes, mut all) = (None, Self { from: Vec::new(), to: Vec::new() });
+        for (rank, numbers) in told.iter().enumerate() {
+            if numbers.first() == Some(&FAILED) {
+                return Err(elsewhere(rank));
+            }
+            let malformed = || Error::Message {
+                from: Some(rank as i32),
+                reason: "another version of the library, or another number of dimensions".into(),
+            };
+            let mut numbers = numbers.iter().copied();
+            let mut number = || numbers.next().and_then(|number| usize::try_from(number).ok());
+            let counts = [number().ok_or_else(malformed)?, number().ok_or_else(malformed)?];
+            for (count, parts) in counts.into_iter().zip([&mut all.from, &mut all.to]) {
+                let mut of_rank = Vec::new();
+                for _ in 0..count {
+                    let mut found = [0; D];
+                    for (k, size) in found.iter_mut().enumerate() {
+                        *size = numbers
+                            .next()
+                            .and_then(|size| usize::try_from(size).ok())
+                            .ok_or_else(malformed)?;
+                        let expected = gsizes.map_or(*size, |gsizes: [usize; D]| gsizes[k]);
+                        if *size != expected {
+                            return Err(mistake(format!(
+                                "dimension {k} of the global array has length {size} in a part of rank \
+                                 {rank}, and {expected} in an earlier part"
+                            )));
+                        }
+                    }
+                    gsizes = Some(found);
+                    of_rank.push(Part::read(&mut numbers, found).ok_or_else(malformed)?);
+                }
+                parts.push(of_rank);
+            }
+        }
+        debug_assert!(own < all.from.len());
+        Ok(all)
+    }
+}
+
+/// The messages and copies of one rank: positions in parts, with the numbers of the parts.
+struct Plan<const D: usize> {
+    sends: Vec<(usize, Vec<(usize, Positions<D>)>)>,
+    receives: Vec<(usize, Vec<(usize, Positions<D>)>)>,
+    copies: Vec<[(usize, Positions<D>); 2]>,
+}
+
+impl<const D: usize> Plan<D> {
+    fn of(all: &Parts<D>, own: usize, ranks: usize) -> Result<Self, Error> {
+        let mut plan = Self { sends: Vec::new(), receives: Vec::new(), copies: Vec::new() };
+        // The pieces of a message are in the order of the parts before and then after, on both sides.
+        for rank in 0..ranks {
+            let (mut sent, mut received) = (Vec::new(), Vec::new());
+            for (i, source) in all.from[own].iter().enumerate() {
+                for (j, destination) in all.to[rank].iter().enumerate() {
+                    let Some([ours, theirs]) = source.common(destination) else { continue };
+                    if rank == own {
+                        plan.copies.push([(i, ours), (j, theirs)]);
+                    } else {
+                        sent.push((i, ours));
+                    }
+                }
+            }
+            if rank != own {
+                for source in &all.from[rank] {
+                    for (j, destination) in all.to[own].iter().enumerate() {
+                        received.extend(source.common(destination).map(|[_, ours]| (j, ours)));
+                    }
+                }
+            }
+            if !sent.is_empty() {
+                plan.sends.push((rank, sent));
+            }
+            if !received.is_empty() {
+                plan.receives.push((rank, received));
+            }
+        }
+        for (j, destination) in all.to[own].iter().enumerate() {
+            covered_once(&all.from, destination, own, j)?;
+        }
+        Ok(plan)
+    }
+}
+
+/// Checks that each element of a part is in exactly one part of the source.
+fn covered_once<const D: usize>(
+    from: &[Vec<Part<D>>],
+    destination: &Part<D>,
+    own: usize,
+    number: usize,
+) -> Result<(), Error> {
+    let sources =
+        from.iter().enumerate().flat_map(|(rank, parts)| parts.iter().map(move |part| (rank, part)));
+    let sources: Vec<_> = sources
+        .filter_map(|(rank, part)| destination.common(part).map(|[common, _]| (rank, part, common.count())))
+        .collect();
+    for (i, (rank, part, _)) in sources.iter().enumerate() {
+        for (other, others, _) in &sources[..i] {
+            if part.common(others).is_some() {
+                return Err(mistake(format!(
+                    "a part of rank {other} and a part of rank {rank} overlap in the source"
+                )));
+            }
+        }
+    }
+    let (found, count) = (sources.iter().map(|(.., count)| count).sum::<usize>(), destination.count());
+    if found == count {
+        return Ok(());
+    }
+    Err(mistake(format!(
+        "part {number} of rank {own} in the destination has {count} elements, of which {found} are in a part \
+         of the source"
+    )))
+}
+
+fn mistake(reason: String) -> Error {
+    Error::Distribution { reason }
+}
+
+/// The error for a mistake that another rank has found.
+#[cold]
+fn elsewhere(rank: usize) -> Error {
+    mistake(format!("rank {rank} found a mistake, which its own error describes"))
+}
+
+/// A redistribution under way.
+#[must_use = "elements of other ranks are not received before `finish`"]
+pub struct PendingRedistribution<'a, T, const D: usize> {
+    redistribution: Lent<'a, Redistribution<T, D>>,
+    to: Vec<Place>,
+    destination: PhantomData<&'a mut [T]>,
+}
+
+impl<T: MpiDatatype, const D: usize> PendingRedistribution<'_, T, D> {
+    /// Returns `true` if all messages have been sent and received (`MPI_Testall`).
+    ///
+    /// # Errors
+    /// If an MPI call fails.
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        let Redistribution { prepared, .. } = self.redistribution.get();
+        prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done())
+    }
+
+    /// Waits for the elements of other ranks, and writes them to the destination.
+    ///
+    /// # Errors
+    /// The errors of [`Redistribution::run`].
+    pub fn finish(mut self) -> Result<(), Error> {
+        // SAFETY: 1, since the guard borrows the destination mutably.
+        unsafe { self.redistribution.get().finish_at(&self.to) }
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> fmt::Debug for Redistribution<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redistribution")
+            .field("elements_sent", &self.elements_sent())
+            .field("messages", &self.sends.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> fmt::Debug for PendingRedistribution<'_, T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingRedistribution").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,369 @@
+//! Redistributions against the global array, in which every element is its own number.
+
+use std::{fmt::Debug, mem};
+
+use dtype_runtime::{
+    Error, MpiDatatype,
+    layout::{ArrayOrder, Darray, Distributed, Distribution, Placed, Subarray},
+    wire::Redistribution,
+};
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+use crate::engine::Random;
+
+/// An element with padding, and a part that must be checked.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct Mixed {
+    is_odd: bool,
+    number: u64,
+}
+
+/// An element that travels as its bytes.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+#[mpi(wire = "bytes")]
+struct Padded {
+    number: u32,
+    tag: u8,
+}
+
+trait Element: MpiDatatype + Copy + Debug + PartialEq {
+    fn of(number: u64) -> Self;
+}
+
+impl Element for f64 {
+    fn of(number: u64) -> Self {
+        number as Self
+    }
+}
+
+impl Element for Mixed {
+    fn of(number: u64) -> Self {
+        Self { is_odd: number % 2 == 1, number }
+    }
+}
+
+impl Element for Padded {
+    fn of(number: u64) -> Self {
+        Self { number: number as u32, tag: number as u8 }
+    }
+}
+
+/// The parts of one rank, and for each the global index of every element of its local array, in memory order;
+/// `None` for elements around the part.
+struct Own<const D: usize> {
+    parts: Parts<D>,
+    indices: Vec<Vec<Option<[usize; D]>>>,
+}
+
+enum Parts<const D: usize> {
+    Grid(Darray<D>),
+    Boxes(Vec<Subarray<D>>),
+    Placed(Vec<Placed<D>>),
+}
+
+/// Returns all indices of an array of these lengths, in memory order.
+fn all<const D: usize>(sizes: [usize; D], order: ArrayOrder) -> Vec<[usize; D]> {
+    let mut walk: Vec<usize> = (0..D).collect();
+    if order == ArrayOrder::RowMajor {
+        walk.reverse();
+    }
+    (0..sizes.iter().product())
+        .map(|mut number: usize| {
+            let mut index = [0; D];
+            for &k in &walk {
+                index[k] = number % sizes[k];
+                number /= sizes[k];
+            }
+            index
+        })
+        .collect()
+}
+
+/// Divides an array into boxes, by cutting it again and again.
+fn boxes<const D: usize>(drawn: &mut Random, sizes: [usize; D]) -> Vec<([usize; D], [usize; D])> {
+    let mut boxes = vec![([0; D], sizes)];
+    for _ in 0..drawn.below(7) {
+        let (starts, lengths) = boxes.swap_remove(drawn.below(boxes.len()));
+        let k = drawn.below(D);
+        let cut = drawn.below(lengths[k] + 1);
+        let (mut low, mut high, mut above) = (lengths, lengths, starts);
+        low[k] = cut;
+        high[k] -= cut;
+        above[k] += cut;
+        boxes.extend([(starts, low), (above, high)]);
+    }
+    boxes
+}
+
+/// Draws a distribution of a global array. All ranks draw the same one, and get their own parts.
+fn distribution<const D: usize>(drawn: &mut Random, gsizes: [usize; D], rank: usize, ranks: usize) -> Own<D> {
+    let order = if drawn.below(2) == 0 { ArrayOrder::RowMajor } else { ArrayOrder::ColumnMajor };
+    match drawn.below(3) {
+        0 => {
+            let (mut psizes, mut rest) = ([1; D], ranks);
+            for processes in &mut psizes[1..] {
+                let divisors: Vec<_> = (1..=rest).filter(|divisor| rest % divisor == 0).collect();
+                *processes = divisors[drawn.below(divisors.len())];
+                rest /= *processes;
+            }
+            psizes[0] = rest;
+            let distributions = std::array::from_fn(|k| match drawn.below(4) {
+                0 => Distribution::Block(None),
+                1 => Distribution::Cyclic(None),
+                2 => Distribution::Cyclic(Some(1 + drawn.below(3))),
+                _ if psizes[k] == 1 => Distribution::None,
+                _ => Distribution::Block(Some(gsizes[k].div_ceil(psizes[k]) + 1)),
+            });
+            let own = Darray { rank, gsizes, distributions, psizes, order };
+            // A formula of its own for the indices of each dimension (MPI 4.1 section 5.1.4).
+            let mut coordinates = [0; D];
+            let mut place = rank;
+            for k in (0..D).rev() {
+                coordinates[k] = place % psizes[k];
+                place /= psizes[k];
+            }
+            let owned: [Vec<usize>; D] = std::array::from_fn(|k| {
+                let (size, processes) = (gsizes[k], psizes[k]);
+                let block = match distributions[k] {
+                    Distribution::None => size.max(1),
+                    Distribution::Block(None) => size.div_ceil(processes).max(1),
+                    Distribution::Block(Some(block)) => block,
+                    Distribution::Cyclic(block) => block.unwrap_or(1),
+                };
+                (0..size).filter(|i| i / block % processes == coordinates[k]).collect()
+            });
+            let sizes = std::array::from_fn(|k| owned[k].len());
+            let global = |index: [usize; D]| Some(std::array::from_fn(|k| owned[k][index[k]]));
+            let indices = all(sizes, order).into_iter().map(global).collect();
+            Own { parts: Parts::Grid(own), indices: vec![indices] }
+        }
+        kind => {
+            let mut own = Vec::new();
+            for (starts, lengths) in boxes(drawn, gsizes) {
+                let around: [[usize; 2]; D] = std::array::from_fn(|_| [drawn.below(3), drawn.below(2)]);
+                if drawn.below(ranks) == rank {
+                    own.push((starts, lengths, around));
+                }
+            }
+            let part = |(starts, lengths): ([usize; D], [usize; D])| Subarray {
+                sizes: gsizes,
+                subsizes: lengths,
+                starts,
+                order,
+            };
+            let indices = own.iter().map(|(starts, lengths, around)| {
+                let around = if kind == 1 { [[0; 2]; D] } else { *around };
+                let sizes = std::array::from_fn(|k| lengths[k] + around[k][0] + around[k][1]);
+                let global = |index: [usize; D]| {
+                    let inside =
+                        (0..D).all(|k| (around[k][0]..around[k][0] + lengths[k]).contains(&index[k]));
+                    inside.then(|| std::array::from_fn(|k| starts[k] + index[k] - around[k][0]))
+                };
+                all(sizes, order).into_iter().map(global).collect()
+            });
+            let indices = indices.collect();
+            let parts = if kind == 1 {
+                Parts::Boxes(own.iter().map(|(starts, lengths, _)| part((*starts, *lengths))).collect())
+            } else {
+                let placed = |(starts, lengths, around): &([usize; D], [usize; D], [[usize; 2]; D])| Placed {
+                    part: part((*starts, *lengths)),
+                    local: Subarray {
+                        sizes: std::array::from_fn(|k| lengths[k] + around[k][0] + around[k][1]),
+                        subsizes: *lengths,
+                        starts: std::array::from_fn(|k| around[k][0]),
+                        order,
+                    },
+                };
+                Parts::Placed(own.iter().map(placed).collect())
+            };
+            Own { parts, indices }
+        }
+    }
+}
+
+impl<const D: usize> Own<D> {
+    fn parts(&self) -> &dyn Distributed<D> {
+        match &self.parts {
+            Parts::Grid(own) => own,
+            Parts::Boxes(own) => own,
+            Parts::Placed(own) => own,
+        }
+    }
+
+    /// Returns the local arrays: each element is its number in the global array plus `shift`, and `other`
+    /// around the parts.
+    fn arrays<T: Element>(&self, gsizes: [usize; D], shift: u64, other: u64) -> Vec<Vec<T>> {
+        let number = |index: [usize; D]| (0..D).fold(0, |number, k| number * gsizes[k] + index[k]) as u64;
+        let element = |index: &Option<[usize; D]>| T::of(index.map_or(other, |index| number(index) + shift));
+        self.indices.iter().map(|indices| indices.iter().map(element).collect()).collect()
+    }
+}
+
+fn check<T: Element, const D: usize>(
+    world: &SimpleCommunicator,
+    gsizes: [usize; D],
+    [from, to]: [&Own<D>; 2],
+    name: &str,
+) -> Result<(), Error> {
+    let mut moved = Redistribution::<T, D>::new(world, from.parts(), to.parts())?;
+    for shift in [1, 1000] {
+        let sources = from.arrays::<T>(gsizes, shift, 7);
+        // What is around the parts stays as it is.
+        let mut arrays = to.arrays::<T>(gsizes, 5000, 9);
+        let sources: Vec<&Vec<T>> = sources.iter().collect();
+        moved.run_all(&sources, &mut arrays.iter_mut().collect::<Vec<_>>())?;
+        assert!(arrays == to.arrays::<T>(gsizes, shift, 9), "{name}");
+    }
+    // A redistribution that is forgotten, and then one of the only parts.
+    if from.indices.len() == 1 && to.indices.len() == 1 {
+        let source = &from.arrays::<T>(gsizes, 3, 7)[0];
+        let mut arrays = to.arrays::<T>(gsizes, 5000, 9);
+        mem::forget(moved.start(source, &mut arrays[0])?);
+        let mut pending = moved.start(source, &mut arrays[0])?;
+        while !pending.is_done()? {}
+        pending.finish()?;
+        assert!(arrays == to.arrays::<T>(gsizes, 3, 9), "{name}, after a forgotten one");
+    } else {
+        let sources = from.arrays::<T>(gsizes, 3, 7);
+        let sources: Vec<&Vec<T>> = sources.iter().collect();
+        for _ in 0..2 {
+            let mut arrays = to.arrays::<T>(gsizes, 5000, 9);
+            moved.run_all(&sources, &mut arrays.iter_mut().collect::<Vec<_>>())?;
+        }
+    }
+    Ok(())
+}
+
+fn random<const D: usize>(world: &SimpleCommunicator, drawn: &mut Random, case: usize) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let gsizes = std::array::from_fn(|_| drawn.below(if D == 3 { 6 } else { 10 }));
+    let [from, to] = std::array::from_fn(|_| distribution::<D>(drawn, gsizes, rank, ranks));
+    let name = format!("case {case} of {gsizes:?}");
+    check::<f64, D>(world, gsizes, [&from, &to], &name).unwrap();
+    check::<Mixed, D>(world, gsizes, [&from, &to], &name).unwrap();
+    check::<Padded, D>(world, gsizes, [&from, &to], &name).unwrap();
+}
+
+/// Redistributes random arrays between random distributions.
+pub fn redistributions(world: &SimpleCommunicator) {
+    let mut drawn = Random(dtype_tests::seed(47));
+    for case in 0..if dtype_tests::is_long() { 2000 } else { 40 } {
+        random::<1>(world, &mut drawn, case);
+        random::<2>(world, &mut drawn, case);
+        random::<3>(world, &mut drawn, case);
+    }
+}
+
+/// Checks the special forms of arrays, and mistakes.
+pub fn rest(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let n = 4 * ranks;
+    let rows = Darray::blocks(rank, [n, n], [ranks, 1]);
+    let columns = Darray::blocks(rank, [n, n], [1, ranks]);
+    let number = |i: usize, j: usize| (n * i + j) as f64;
+    let own_rows: Vec<f64> = (4 * rank * n..4 * (rank + 1) * n).map(|number| number as f64).collect();
+
+    // A transpose is one line.
+    let mut transposed = vec![0.0; 4 * n];
+    Redistribution::new(world, &rows, &columns.column_major())
+        .unwrap()
+        .run(&own_rows, &mut transposed)
+        .unwrap();
+    for (j, row) in transposed.chunks(n).enumerate() {
+        assert!(row.iter().enumerate().all(|(i, element)| *element == number(i, 4 * rank + j)));
+    }
+    // An array of ndarray, in each order of memory, to columns of nested arrays.
+    let array = ndarray::Array2::from_shape_fn((4, n), |(i, j)| number(4 * rank + i, j));
+    let mut by_column = vec![[0.0; 4]; n];
+    let mut moved = Redistribution::new(world, &rows, &columns).unwrap();
+    assert_eq!(moved.elements_sent(), 16 * (ranks - 1));
+    moved.run(&array, &mut by_column).unwrap();
+    let is_right = |by_column: &[[f64; 4]]| {
+        by_column.iter().enumerate().all(|(i, row)| (0..4).all(|j| row[j] == number(i, 4 * rank + j)))
+    };
+    assert!(is_right(&by_column));
+    by_column.as_flattened_mut().fill(0.0);
+    let turned = ndarray::Array2::from_shape_fn((n, 4), |(j, i)| number(4 * rank + i, j)).reversed_axes();
+    moved.run(&turned, &mut by_column).unwrap();
+    assert!(is_right(&by_column));
+    // Several global arrays at once, and then one again.
+    let mut back = Redistribution::new(world, &rows, &rows).unwrap();
+    assert_eq!(back.elements_sent(), 0);
+    if ranks == 2 {
+        let three: Vec<[[f64; 8]; 4]> = (0..3)
+            .map(|a| {
+                std::array::from_fn(|i| {
+                    std::array::from_fn(|j| 100.0 * f64::from(a) + number(4 * rank + i, j))
+                })
+            })
+            .collect();
+        let mut into = vec![[[0.0; 4]; 8]; 3];
+        moved.run(&three, &mut into).unwrap();
+        for (a, array) in into.iter().enumerate() {
+            let shifted = array.map(|row| row.map(|element| element - 100.0 * a as f64));
+            assert!(is_right(&shifted));
+        }
+        moved.run(&array, &mut by_column).unwrap();
+        assert!(moved.run(&three, &mut by_column).is_err());
+    }
+    // A communicator may be freed before the redistribution.
+    let other = world.duplicate();
+    let mut outlives = Redistribution::new(&other, &rows, &columns).unwrap();
+    drop(other);
+    outlives.run(&own_rows, &mut by_column).unwrap();
+    assert!(is_right(&by_column));
+    let mut copied = vec![0.0; 4 * n];
+    back.run(&own_rows, &mut copied).unwrap();
+    assert_eq!(copied, own_rows);
+
+    mistakes(world, &rows, &columns);
+}
+
+fn mistakes(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let n = 4 * ranks;
+    let refused = |from: &dyn Distributed<2>, to: &dyn Distributed<2>| {
+        Redistribution::<f64, 2>::new(world, from, to).map(|_| ()).unwrap_err().to_string()
+    };
+    let order = ArrayOrder::RowMajor;
+    let rows_from = |start: usize, count: usize| Subarray {
+        sizes: [n, n],
+        subsizes: [count, n],
+        starts: [start, 0],
+        order,
+    };
+    // A hole, of which every rank hears.
+    let text = refused(&rows_from(4 * rank, 3), columns);
+    let own = format!("part 0 of rank {rank} in the destination has {} elements, of which {}", 4 * n, 3 * n);
+    assert!(text.contains(&own), "{text}");
+    // Parts that overlap, and a destination that is on one rank.
+    if ranks > 1 {
+        let one: Vec<_> = if rank == 1 { vec![rows_from(0, n)] } else { Vec::new() };
+        let text = refused(&rows_from((4 * rank).saturating_sub(1), 4), &one);
+        let found = "a part of rank 0 and a part of rank 1 overlap in the source";
+        let heard = "rank 1 found a mistake, which its own error describes";
+        assert!(text.contains(if rank == 1 { found } else { heard }), "{text}");
+        // A mistake of one rank alone.
+        let beyond = if rank == 1 { rows_from(n, 1) } else { rows_from(4 * rank, 4) };
+        let text = refused(&beyond, columns);
+        let heard = "rank 1 found a mistake";
+        assert!(text.contains(if rank == 1 { "Subarray: " } else { heard }), "{text}");
+        let larger = Darray::blocks(rank, [n + usize::from(rank == 1), n], [ranks, 1]);
+        let text = refused(&larger, columns);
+        assert!(text.contains("dimension 0 of the global array has length"), "{text}");
+    }
+    // The ranks are still in step. Wrong arrays are errors of this rank alone.
+    let mut moved = Redistribution::<f64, 2>::new(world, rows, columns).unwrap();
+    let (own, mut into) = (vec![0.5; 4 * n], vec![0.0; 4 * n]);
+    assert!(matches!(moved.run(&own[1..], &mut into), Err(Error::Shape { .. })));
+    assert!(matches!(moved.run(&own, &mut into[1..]), Err(Error::Shape { .. })));
+    assert!(matches!(
+        moved.run_all::<Vec<f64>, Vec<f64>>(&[], &mut [&mut into]),
+        Err(Error::Parameter { .. })
+    ));
+    world.barrier();
+    moved.run(&own, &mut into).unwrap();
+    assert_eq!(into, own);
+}
