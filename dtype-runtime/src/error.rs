@@ -126,6 +126,26 @@ pub enum Error {
         /// The requirement that the value does not meet.
         requirement: String,
     },
+    /// A view of a file selects elements in another order than they have in the file.
+    #[error(
+        "a view of a file selects elements in ascending order, each of them once: sort the indices of the \
+         layout, and use positive steps"
+    )]
+    Ascending,
+    /// A file cannot be opened, read or written.
+    #[error("{path}: {reason}")]
+    File {
+        /// The path of the file.
+        path: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A reduction with a function of the program has no result.
+    #[error("the reduction has no result: {reason}")]
+    Reduction {
+        /// The reason.
+        reason: &'static str,
+    },
     /// The parts of a distributed array do not fit together.
     #[error("the global array cannot be redistributed: {reason}")]
     Distribution {
@@ -218,8 +238,8 @@ pub enum Error {
     /// A rank sent another number of values than this rank expects from it, in a call that exchanges messages
     /// of several ranks. Nothing has been written.
     #[error(
-        "rank {rank} sent {}, but {} are expected from it: all ranks must agree on what they exchange; in a \
-         halo, on the widths, the number of arrays, the element type, and the sizes of shared faces",
+        "rank {rank} sent {}, but this rank expects {} from it: all ranks must agree on what they exchange; \
+         in a halo, on the widths, the number of arrays, the element type, and the sizes of shared faces",
         found.map_or("more".to_owned(), |found| size(found, *value)),
         size(*expected, *value)
     )]
@@ -272,8 +292,8 @@ pub enum Error {
     },
     /// A message cannot be divided among all ranks.
     #[error(
-        "{found} packed bytes cannot be divided among {ranks} ranks: each rank must have an equal number of \
-         whole values; an array is one value, so pass a slice of it (`&values[..]`)"
+        "{found} packed bytes cannot be divided among {ranks} ranks or neighbours: each must have an equal \
+         number of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
     )]
     Parts {
         /// The packed size of the message in bytes.
@@ -282,7 +302,7 @@ pub enum Error {
         ranks: usize,
     },
     /// There are more or fewer messages than ranks.
-    #[error("there are {found} {what} for {ranks} ranks: each rank must have one")]
+    #[error("there are {found} {what}, but there must be {ranks}: one for each rank or neighbour")]
     Messages {
         /// The name of the messages: `messages to send` or `messages to receive into`.
         what: &'static str,
@@ -412,9 +432,9 @@ impl fmt::Debug for Error {
         }
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
-            Parameter Distribution Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Neighbour
-            Mismatch Announced Segment Parts Messages Wire Message Unsendable Marshal Memory Datatype
-            Representation Argument Construction Mpi
+            Parameter Ascending File Reduction Distribution Overlap Meet NotInitialized Finalized Thread Tag
+            Rank Table Fit Neighbour Mismatch Announced Segment Parts Messages Wire Message Unsendable
+            Marshal Memory Datatype Representation Argument Construction Mpi
         };
         write!(f, "{name}: {self}")
     }

@@ -109,7 +109,7 @@ pub use wire::Wire;
 pub mod traits {
     pub use crate::wire::{
         MatchedMessage, MessageCollectives, MessageRoot, NeighbourCollectives, PackedCollectives, PackedRoot,
-        ReceiveMessage, ReceiveOver, SendMessage, SendOver, StatusCount,
+        ReceiveMessage, ReceiveOver, Reductions, RootReductions, SendMessage, SendOver, StatusCount,
     };
 }
 

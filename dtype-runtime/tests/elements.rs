@@ -172,6 +172,45 @@ fn elements_may_be_structs_of_restricted_types() {
     assert_eq!(walls.count(), 12);
 }
 
+/// All bytes of this element are skipped, so nothing of it is packed.
+#[derive(MpiDatatype, Clone, Debug, PartialEq)]
+struct Hidden {
+    #[mpi(skip)]
+    text: String,
+}
+
+#[test]
+fn no_element_is_lent_twice_for_writing_even_if_nothing_of_it_is_packed() {
+    let n = 70;
+    let mut hidden = vec![Hidden { text: "own".into() }; n];
+    let twice = layout!(Hidden[n] => [{[0, 0]}]).unwrap();
+    assert_eq!(twice.of_mut(&mut hidden).unwrap_err(), Error::Overlap);
+    let often = layout!(Hidden[n] => [i - i] for i in 0..65).unwrap();
+    assert_eq!(often.of_mut(&mut hidden).unwrap_err(), Error::Overlap);
+    let once = layout!(Hidden[n] => [{[0]}]).unwrap();
+    let first = layout!(Hidden[n] => [0]).unwrap();
+    for other in [&once, &first] {
+        assert!(matches!(split_mut(&mut hidden, &[once.clone(), other.clone()]), Err(Error::Meet { .. })));
+        let (rest, _lent) = split_mut(&mut hidden, std::slice::from_ref(other)).unwrap();
+        assert!(rest.of(&layout!(Hidden[n] => [..]).unwrap()).is_err());
+        assert!(rest.of(&layout!(Hidden[n] => [1..]).unwrap()).is_ok());
+    }
+    once.of_mut(&mut hidden).unwrap().fill(Hidden { text: "other".into() });
+    assert_eq!(hidden.iter().filter(|one| one.text == "other").count(), 1);
+    // Elements without bytes are places, too.
+    let mut units = vec![(); n];
+    assert_eq!(layout!(()[n] => [{[0, 0]}]).unwrap().of_mut(&mut units).unwrap_err(), Error::Overlap);
+    assert_eq!(layout!(()[n] => [1] + [..]).unwrap().of_mut(&mut units).unwrap_err(), Error::Overlap);
+    assert_eq!(layout!(()[n] => [{[1, 0]}]).unwrap().of_mut(&mut units).unwrap().iter_mut().count(), 2);
+    let (one, two) = (layout!(()[n] => [0]).unwrap(), layout!(()[n] => [1..]).unwrap());
+    assert!(split_mut(&mut units, &[one.clone(), two.clone()]).is_ok());
+    assert!(split_mut(&mut units, &[one.clone(), one]).is_err());
+    // So many arrays that they are not counted one by one.
+    let many: Vec<[(); 3]> = vec![[(); 3]; usize::MAX];
+    let view = layout!(()[3] => [..]);
+    assert_eq!(view.of(&many[..]).get(usize::MAX), Some(&()));
+}
+
 #[test]
 fn views_of_elements_outlive_the_layout() {
     let matrix = [[1, 2, 3], [4, 5, 6]];

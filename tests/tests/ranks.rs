@@ -506,6 +506,28 @@ fn every_element_moves_to_the_rank_that_will_have_it() {
 }
 
 #[test]
+fn prepared_messages_and_reductions_are_made_again_and_again() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        passes("prepared", ranks);
+        passes("reductions", ranks);
+    }
+}
+
+#[test]
+fn windows_hold_what_all_ranks_have_written() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        passes("windows", ranks);
+    }
+}
+
+#[test]
+fn files_hold_what_all_ranks_have_written() {
+    for &ranks in launch::numbers_of_ranks(&[1, 3, 4]) {
+        passes("files", ranks);
+    }
+}
+
+#[test]
 fn neighbourhood_collectives_take_layouts() {
     for &ranks in launch::numbers_of_ranks(&[2, 4]) {
         passes("neighbourhood", ranks);

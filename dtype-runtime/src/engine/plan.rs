@@ -160,6 +160,21 @@ impl Plan {
         self.0.signature.fingerprint(bytes)
     }
 
+    /// Checks that the first `bytes` packed bytes of copies of both plans have the same base types.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn same_signature(&self, to: &Self, bytes: usize) -> Result<(), Error> {
+        match self.0.signature.difference(&to.0.signature, bytes) {
+            Some((byte, from, to)) => Err(Error::Signature { byte, from, to }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns `true` if all values have the same base type.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn is_of_one_type(&self) -> bool {
+        self.0.signature.is_of_one_type()
+    }
+
     /// Returns the base types of the whole copies in the first `bytes` packed bytes, as text:
     /// `3 × {f64, u32}`.
     #[cfg(feature = "mpi")]

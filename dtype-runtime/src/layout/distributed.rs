@@ -3,11 +3,14 @@
 
 use std::array;
 
-use dtype_core::{ArrayOrder, Share};
+use dtype_core::{ArrayOrder, Share, gcd};
 
 use super::{
     dynamic::DynamicLayout,
+    region::Region,
     shapes::{Darray, Subarray, one, pieces, refused, span, strided},
+    source::Place,
+    traits::Layout,
 };
 use crate::{Error, types::MpiDatatype};
 
@@ -72,10 +75,72 @@ pub struct LocalArray<const D: usize> {
     pub(crate) order: ArrayOrder,
 }
 
-impl<const D: usize> LocalArray<D> {
-    /// Returns the layout of all elements, in the order of the array.
-    pub(crate) fn whole<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
-        one(self.sizes, self.order, |k| span(0, self.sizes[k]))
+/// A part of a global array with elements `T`, and its local array.
+pub struct Local<T, const D: usize> {
+    /// The part within the local array, in row-major order.
+    pub(crate) here: DynamicLayout<T, D>,
+    /// The part within the global array, in row-major order.
+    pub(crate) there: DynamicLayout<T, D>,
+    whole: Whole<T, D>,
+}
+
+/// The local array of a part, with elements `T`.
+pub struct Whole<T, const D: usize> {
+    pub(crate) array: LocalArray<D>,
+    /// All elements, in the order of the array.
+    elements: DynamicLayout<T, D>,
+}
+
+impl<T: MpiDatatype, const D: usize> Whole<T, D> {
+    pub(crate) fn new(array: LocalArray<D>) -> Result<Self, Error> {
+        let elements = one(array.sizes, array.order, |k| span(0, array.sizes[k]))?;
+        Ok(Self { array, elements })
+    }
+
+    /// Returns the place of an array for layouts in row-major order. `place` returns its place for a layout
+    /// in the array's own order.
+    pub(crate) fn place<M: Into<Error>>(
+        &self,
+        place: impl FnOnce(&Region<'_>) -> Result<Place, M>,
+    ) -> Result<Place, Error> {
+        let region = self.elements.region();
+        let place = place(&region).map_err(Into::into)?;
+        let strides = match self.array.order {
+            ArrayOrder::RowMajor => place.strides,
+            ArrayOrder::ColumnMajor => place.strides.or_else(|| Some(region.contiguous())),
+        };
+        Ok(Place { strides, ..place })
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> Local<T, D> {
+    /// Returns the parts of a rank.
+    pub(crate) fn all<P: Distributed<D> + ?Sized>(own: &P) -> Result<Vec<Self>, Error> {
+        let parts = own.parts()?.into_iter().map(|OwnPart { part, local }| {
+            Ok(Self { here: part.all().layout(&local)?, there: part.layout()?, whole: Whole::new(local)? })
+        });
+        parts.collect()
+    }
+
+    /// Returns the places of local arrays, of which there must be one for each part.
+    pub(crate) fn places<M: Into<Error>>(
+        all: &[Self],
+        arrays: usize,
+        mut place: impl FnMut(usize, &Region<'_>) -> Result<Place, M>,
+    ) -> Result<Vec<Place>, Error> {
+        if arrays != all.len() {
+            let requirement = format!("{}, the number of parts of this rank", all.len());
+            return Err(refused("a distributed array", "the number of arrays", arrays as i128, requirement));
+        }
+        let places = all.iter().enumerate().map(|(i, local)| {
+            let place = local.whole.place(|region| place(i, region))?;
+            if place.copies != 1 {
+                let (copies, requirement) = (place.copies as i128, "1 for each part");
+                return Err(refused("a distributed array", "the number of arrays", copies, requirement));
+            }
+            Ok(place)
+        });
+        places.collect()
     }
 }
 
@@ -127,15 +192,8 @@ impl Indices {
 
     /// Returns the positions of the common indices in both lists.
     fn common(&self, other: &Self) -> [Self; 2] {
-        if let (
-            Self::Strided { start: a, count: m, step: 1 },
-            Self::Strided { start: b, count: n, step: 1 },
-        ) = (self, other)
-        {
-            let (first, end) = (*a.max(b), (a + m).min(b + n));
-            let count = end.saturating_sub(first);
-            let from = |start: usize| Self::Strided { start: first.saturating_sub(start), count, step: 1 };
-            return [from(*a), from(*b)];
+        if let (Self::Strided { .. }, Self::Strided { .. }) = (self, other) {
+            return self.common_strided(other);
         }
         if self.count() > other.count() {
             let [theirs, ours] = other.common(self);
@@ -144,6 +202,28 @@ impl Indices {
         let common = (0..self.count()).filter_map(|i| Some((i, other.position(self.at(i))?)));
         let (ours, theirs) = common.unzip();
         [Self::of(ours), Self::of(theirs)]
+    }
+
+    /// Returns the positions of the common indices of two progressions: they are progressions, too.
+    fn common_strided(&self, other: &Self) -> [Self; 2] {
+        let none = || Self::Strided { start: 0, count: 0, step: 1 };
+        let (Self::Strided { start: a, count: m, step: s }, Self::Strided { start: b, count: n, step: t }) =
+            (self, other)
+        else {
+            return [none(), none()];
+        };
+        // The first index of the first progression that is not before the second one.
+        let skipped = b.saturating_sub(*a).div_ceil(*s);
+        let common = s / gcd(*s, *t) * t;
+        let first = (skipped..*m).take(t / gcd(*s, *t)).find(|i| other.position(self.at(*i)).is_some());
+        let Some(first) = first else { return [none(), none()] };
+        let index = self.at(first);
+        let last = |start: usize, count: usize, step: usize| start + (count - 1) * step;
+        let count = 1 + (last(*a, *m, *s).min(last(*b, *n, *t)) - index) / common;
+        [
+            Self::Strided { start: first, count, step: common / s },
+            Self::Strided { start: (index - b) / t, count, step: common / t },
+        ]
     }
 
     /// Returns ascending indices, as strided ones if they are.
@@ -192,19 +272,36 @@ impl Indices {
 
 impl<const D: usize> Part<D> {
     /// Returns the number of elements.
-    pub(crate) fn count(&self) -> usize {
-        self.indices.iter().map(Indices::count).fold(1, usize::saturating_mul)
+    pub(crate) fn count(&self) -> u128 {
+        product(&self.indices)
     }
 
     /// Returns the positions in both parts of the elements that they have in common, or `None` if there are
     /// none.
     pub(crate) fn common(&self, other: &Self) -> Option<[Positions<D>; 2]> {
+        if product(&self.indices) == 0 || product(&other.indices) == 0 {
+            return None;
+        }
         let both: [_; D] = array::from_fn(|k| self.indices[k].common(&other.indices[k]));
         if both.iter().any(|[ours, _]| ours.count() == 0) {
             return None;
         }
         let side = |i: usize| Positions(array::from_fn(|k: usize| both[k][i].clone()));
         Some([side(0), side(1)])
+    }
+
+    /// Returns the positions of all elements.
+    fn all(&self) -> Positions<D> {
+        Positions(array::from_fn(|k| {
+            let count = self.indices[k].count();
+            Indices::Strided { start: 0, count, step: 1 }
+        }))
+    }
+
+    /// Returns the layout of the part within the global array, in row-major order.
+    fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
+        let whole = LocalArray { sizes: self.gsizes, starts: [0; D], order: ArrayOrder::RowMajor };
+        Positions(self.indices.clone()).layout(&whole)
     }
 
     /// Appends numbers from which [`read`](Self::read) makes the part again.
@@ -222,13 +319,23 @@ impl<const D: usize> Part<D> {
     }
 }
 
+/// Returns the number of elements with these indices.
+fn product(indices: &[Indices]) -> u128 {
+    indices.iter().fold(1, |count, indices| count.saturating_mul(indices.count() as u128))
+}
+
 /// Elements of a part, by their positions in each dimension.
 pub struct Positions<const D: usize>([Indices; D]);
 
 impl<const D: usize> Positions<D> {
     /// Returns the number of elements.
-    pub(crate) fn count(&self) -> usize {
-        self.0.iter().map(Indices::count).fold(1, usize::saturating_mul)
+    pub(crate) fn count(&self) -> u128 {
+        product(&self.0)
+    }
+
+    /// Returns `true` if both have an element in common. They must be positions in one part.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(one, two)| one.common(two)[0].count() > 0)
     }
 
     /// Returns the layout of the elements in the local array of their part. They are packed in row-major

@@ -127,7 +127,11 @@ impl<'a, L: Layout> View<'a, L> {
         let (region, strides) = (self.layout.region(), self.strides());
         let (array, mut position) = match region.count() {
             0 => return None,
-            count => (self.arrays().nth(position / count)?, position % count),
+            count if position / count < self.place.copies => {
+                let size = region.array_elements() * region.element;
+                (self.place.first.wrapping_add(position / count * size), position % count)
+            }
+            _ => return None,
         };
         for nest in region.nests(&strides) {
             let count = nest.count();

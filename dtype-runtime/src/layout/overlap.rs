@@ -82,7 +82,9 @@ impl Region<'_> {
             }
             k += 1;
         }
-        self.parts[piece].meets(&other.parts[other_piece])
+        let (part, other) = (&self.parts[piece], &other.parts[other_piece]);
+        // Elements without bytes are places, too: no two views may lend one of them for writing.
+        if self.element == 0 { part.count() > 0 && other.count() > 0 } else { part.meets(other) }
     }
 
     /// Returns `true` if this region and another region of the same array have a byte in common.
@@ -93,16 +95,16 @@ impl Region<'_> {
         if comparable && self.pieces().saturating_mul(other.pieces()) <= FEW {
             return (0..self.pieces()).any(|piece| (0..other.pieces()).any(|i| self.meet(piece, other, i)));
         }
-        let mut marks = Marks::for_all_of(&[*self, *other]);
-        self.nests(&self.contiguous()).for_each(|nest| marks.set(&nest));
-        other.nests(&other.contiguous()).any(|nest| !marks.are_free(&nest))
+        let (mut marks, [one, two]) = Marks::for_all_of([self, other]);
+        one.nests(&one.contiguous()).for_each(|nest| marks.set(&nest));
+        two.nests(&two.contiguous()).any(|nest| !marks.are_free(&nest))
     }
 
     /// Returns `true` if no byte is selected twice, for regions with lists or many pieces. It marks the
     /// selected elements or bytes.
     pub(crate) fn is_disjoint_marked(&self) -> bool {
-        let mut marks = Marks::for_all_of(&[*self]);
-        self.nests(&self.contiguous()).all(|nest| marks.mark(&nest))
+        let (mut marks, [region]) = Marks::for_all_of([self]);
+        region.nests(&region.contiguous()).all(|nest| marks.mark(&nest))
     }
 
     /// Returns the number of times that each cell in these rows and columns is selected, but at most 2, row
@@ -142,29 +144,30 @@ fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -
 /// The marks of an array: one for each element if all values are whole elements, otherwise one for each byte.
 struct Marks {
     marks: Vec<u64>,
-    /// The number of bytes that a mark stands for.
-    unit: usize,
+    /// The number of bytes that a mark stands for, and the least number of marks of a value.
+    unit: (usize, usize),
 }
 
 impl Marks {
-    /// Returns the unset marks for regions of one array.
-    fn for_all_of(regions: &[Region<'_>]) -> Self {
+    /// Returns the unset marks for regions of one array, and the regions for them. Elements without bytes get
+    /// one byte, and one mark.
+    fn for_all_of<'a, const N: usize>(regions: [&Region<'a>; N]) -> (Self, [Region<'a>; N]) {
+        let least = usize::from(regions.iter().any(|region| region.element == 0));
+        let regions = regions.map(|region| Region { element: region.element.max(1), ..*region });
         let region = &regions[0];
-        let whole =
-            regions.iter().flat_map(|region| region.parts).all(|part| part.leaf.size == region.element);
-        let unit = if whole { region.element.max(1) } else { 1 };
+        let is_whole = |region: &Region<'_>| region.parts.iter().all(|part| part.leaf.size == region.element);
+        let unit = if regions.iter().all(is_whole) { region.element.max(1) } else { 1 };
         let count = region.array_elements() * region.element / unit;
-        Self { marks: vec![0; count.div_ceil(64)], unit }
+        (Self { marks: vec![0; count.div_ceil(64)], unit: (unit, least) }, regions)
     }
 
     /// Calls `visit` with the index of each mark of the values of a nest, until it returns `false`.
-    fn each(unit: usize, nest: &Nest<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
-        let size = nest.leaf.size / unit;
-        nest.leaf.facts.packed_size == 0
-            || for_each_value(nest.start, nest.loops(), &mut |at| {
-                let first = at as usize / unit;
-                (first..first + size).all(&mut *visit)
-            })
+    fn each((unit, least): (usize, usize), nest: &Nest<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
+        let size = (nest.leaf.size / unit).max(least);
+        for_each_value(nest.start, nest.loops(), &mut |at| {
+            let first = at as usize / unit;
+            (first..first + size).all(&mut *visit)
+        })
     }
 
     /// Sets the marks of the values of a nest, up to the first mark that was set before. Returns `true` if

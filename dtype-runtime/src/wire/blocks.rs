@@ -10,6 +10,14 @@ use crate::{
     pack::{Data, DataMut, Plan},
 };
 
+/// Returns the plan of the transferred bytes of a layout.
+pub(super) fn wire_plan<L: Layout>(layout: &L) -> Result<Plan, Error> {
+    if layout.has_blocks() {
+        return Ok(MemoryBlocks::of_layout(layout)?.into_plan());
+    }
+    Ok(layout.plan().clone())
+}
+
 /// The conversion between packed bytes and transferred bytes.
 pub(super) struct MemoryBlocks {
     /// The plan of packed bytes: field by field.

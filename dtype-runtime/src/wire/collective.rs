@@ -529,7 +529,8 @@ unsafe fn promised(members: Members, own: usize, found: usize) -> Result<Agreed,
 }
 
 impl Agreed {
-    fn is_even(&self) -> bool {
+    /// Returns `true` if all ranks have the same number of packed bytes.
+    pub(super) fn is_even(&self) -> bool {
         self.least == self.most
     }
 
@@ -675,6 +676,12 @@ fn reduce<const N: usize>(
         unsafe { ffi::MPI_Allreduce(from, to, count, number(), operation, communicator) }
     })?;
     Ok(all)
+}
+
+/// Returns the greatest of the numbers of all ranks.
+pub(super) fn greatest(communicator: MPI_Comm, own: u64) -> Result<u64, Error> {
+    // SAFETY: a constant of the library.
+    reduce(communicator, [own], unsafe { ffi::RSMPI_MAX }).map(|[greatest]| greatest)
 }
 
 /// The number of bytes for which every rank is expected to have the memory.

@@ -219,7 +219,7 @@ impl PreparedExchange {
 
 impl Ends {
     /// Checks the lengths of the lists of messages and destinations.
-    fn check(&self, messages: usize, into: usize) -> Result<(), Error> {
+    pub(super) fn check(&self, messages: usize, into: usize) -> Result<(), Error> {
         let [sends, receives] = self.lengths;
         for (what, found, ranks) in
             [("messages to send", messages, sends), ("messages to receive into", into, receives)]

@@ -82,6 +82,8 @@ mod calibrate;
 mod collective;
 mod descriptions;
 mod exchange;
+mod file;
+mod file_view;
 mod frame;
 mod halo;
 mod immediate;
@@ -93,19 +95,23 @@ mod parts;
 mod persistent;
 mod places;
 mod point_to_point;
+mod prepared;
 mod receive;
 mod redistribution;
+mod reduce;
 mod request;
 mod segments;
 mod send;
 mod sendable;
 mod table;
 mod transfer;
+mod window;
 
 pub use attach::attach;
 pub use calibrate::{Calibration, calibrate, calibrate_with};
 pub use collective::{PackedCollectives, PackedRoot};
 pub use exchange::{PendingExchange, PreparedExchange};
+pub use file::{File, FileOptions, FileView, PendingRead, PendingWrite};
 pub use halo::{HaloExchange, PendingHalo};
 pub use immediate::{PendingReceive, PendingSend};
 pub use neighbours::{NeighbourCollectives, distributed_graph};
@@ -113,10 +119,14 @@ pub use owned::{MatchedMessage, PendingMessage, ReceiveMessage, SendMessage, Sta
 pub use owned_collective::{MessageCollectives, MessageRoot};
 pub use point_to_point::{
     ReceiveOver, SendOver, send_receive_over, send_receive_over_with_tags, send_receive_packed,
+    send_receive_replace_packed,
 };
+pub use prepared::{PartitionedReceive, PartitionedSend, PreparedReceive, PreparedSend};
 pub use redistribution::{PendingRedistribution, Redistribution};
+pub use reduce::{Reductions, RootReductions};
 pub use sendable::{Receivable, Sendable};
 pub use table::{table_followed, table_library, table_line, table_row};
+pub use window::{Epoch, Lock, PassiveWindow, Window, passive_window, window};
 
 /// The way that a message is transferred: see the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -74,7 +74,7 @@ pub trait NeighbourCollectives: Communicator {
     {
         let around = Around::of(self)?;
         let sent: Vec<_> = around.ends.sends(|| Borrowed(message));
-        around.prepared(&sent, into)?.exchange(&sent, into)
+        around.exchange(&sent, into)
     }
 
     /// Sends an equal part of this rank's values to each neighbour, and receives equal parts of `into`, one
@@ -90,7 +90,10 @@ pub trait NeighbourCollectives: Communicator {
     {
         let around = Around::of(self)?;
         let [neighbours, _] = around.ends.lengths;
-        let size = part_of(message.packed_size(), message.step(), neighbours)?;
+        let size = match part_of(message.packed_size(), message.step(), neighbours) {
+            Ok(size) => size,
+            Err(error) => return Err(around.send_nothing(error)),
+        };
         let packed = pack_with_room(message, 0)?;
         let sent: Vec<_> = (0..neighbours).map(|i| Borrowed(&packed[i * size..][..size])).collect();
         receive_parts(around, &sent, into)
@@ -108,7 +111,7 @@ pub trait NeighbourCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        Around::of(self)?.prepared(messages, into)?.exchange(messages, into)
+        Around::of(self)?.exchange(messages, into)
     }
 
     /// Starts [`neighbour_all_to_all_varcount_packed`](Self::neighbour_all_to_all_varcount_packed), and
@@ -245,6 +248,26 @@ impl Around {
     }
 }
 
+impl Around {
+    /// Exchanges messages once.
+    fn exchange<S: Sendable, R: Receivable>(self, messages: &[S], into: &mut [R]) -> Result<(), Error> {
+        if let Err(error) = self.ends.check(messages.len(), into.len()) {
+            return Err(self.send_nothing(error));
+        }
+        self.prepared(messages, into)?.exchange(messages, into)
+    }
+
+    /// Sends messages without bytes, so that no neighbour waits for this rank, which has an error.
+    fn send_nothing(self, error: Error) -> Error {
+        let [destinations, sources] = self.ends.lengths;
+        let (sent, mut into) = (vec![[0u8; 0]; destinations], vec![[0u8; 0]; sources]);
+        let sent = self.prepared(&sent, &into).and_then(|mut nothing| nothing.exchange(&sent, &mut into));
+        // The neighbours have sent something: that is the same error.
+        drop(sent);
+        error
+    }
+}
+
 impl Ends {
     /// Returns one item for each message to send.
     fn sends<M>(&self, message: impl FnMut() -> M) -> Vec<M> {
@@ -259,7 +282,14 @@ where
     R: Receivable + ?Sized,
 {
     let [_, neighbours] = around.ends.lengths;
-    let size = part_of(into.packed_size(), into.step(), neighbours)?;
+    let size = match part_of(into.packed_size(), into.step(), neighbours) {
+        Ok(size) => size,
+        Err(error) => return Err(around.send_nothing(error)),
+    };
+    if neighbours == 0 {
+        let nothing: &mut [ValuesMut<'_, u8>] = &mut [];
+        return around.exchange(sent, nothing);
+    }
     // Parts without a neighbour stay as they are.
     let mut packed = pack_with_room(into, 0)?;
     let whole = &mut packed[..size * neighbours];
@@ -268,14 +298,14 @@ where
     } else {
         whole.chunks_exact_mut(size).map(ValuesMut).collect()
     };
-    around.prepared(sent, &parts)?.exchange(sent, &mut parts)?;
+    around.exchange(sent, &mut parts)?;
     into.unpack(&packed[..size * neighbours])
 }
 
-/// Returns the size of each of `parts` equal parts of a message, in bytes.
+/// Returns the size of each of `parts` equal parts of a message, in bytes; 0 if there are no parts.
 fn part_of(size: usize, step: usize, parts: usize) -> Result<usize, Error> {
     let part = size.checked_div(parts).unwrap_or(0);
-    let divides = part * parts == size && part % step == 0;
+    let divides = parts == 0 || part * parts == size && part % step == 0;
     divides.then_some(part).ok_or(Error::Parts { found: size, ranks: parts })
 }
 

@@ -1,8 +1,12 @@
 //! Persistent requests (MPI 4.1 section 3.9), with the buffers that they use.
 
-use std::{marker::PhantomData, mem, os::raw::c_int};
+use std::{
+    marker::PhantomData,
+    mem,
+    os::raw::{c_int, c_void},
+};
 
-use ::mpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
+use ::mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use super::request::{Bytes, Peer, Room, no_status, size_of};
 use crate::{
@@ -12,6 +16,18 @@ use crate::{
     },
     pack::PackBuffer,
 };
+
+/// The mode of a send (MPI 4.1 section 3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum SendMode {
+    /// The send is complete when the buffer can be used again.
+    #[default]
+    Standard,
+    /// The send is complete only when the receiver has begun to receive.
+    Synchronous,
+    /// The receive must have been started before the send. If it has not been, anything may happen.
+    Ready,
+}
 
 /// Persistent requests on one communicator, which are started and completed together. Buffers belong to the
 /// requests, so MPI never uses memory of the program. Dropping them waits for them.
@@ -26,6 +42,17 @@ pub(super) struct Persistent {
     thread: PhantomData<*mut ()>,
 }
 
+/// The signature of `MPI_Send_init` and its kin.
+type SendInit = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    MPI_Datatype,
+    c_int,
+    c_int,
+    MPI_Comm,
+    *mut MPI_Request,
+) -> c_int;
+
 /// The buffer of a request.
 struct Buffer {
     memory: PackBuffer,
@@ -34,7 +61,7 @@ struct Buffer {
 }
 
 impl Persistent {
-    /// Returns no requests on a communicator of this crate, which returns errors.
+    /// Returns no requests on a communicator, which must live as long as the requests.
     pub fn on(communicator: MPI_Comm) -> Self {
         let (requests, statuses, buffers) = (Vec::new(), Vec::new(), Vec::new());
         Self { communicator, requests, statuses, buffers, is_active: false, thread: PhantomData }
@@ -54,12 +81,22 @@ impl Persistent {
 
     /// Adds a request that sends a message of `size` bytes (`MPI_Send_init`), and returns its number.
     pub fn add_send(&mut self, size: usize, to: Peer) -> Result<usize, Error> {
+        self.add_send_in(SendMode::Standard, size, to)
+    }
+
+    /// Adds a request that sends a message of `size` bytes in a mode, and returns its number.
+    pub fn add_send_in(&mut self, mode: SendMode, size: usize, to: Peer) -> Result<usize, Error> {
+        let (name, call): (_, SendInit) = match mode {
+            SendMode::Standard => ("MPI_Send_init", ffi::MPI_Send_init),
+            SendMode::Synchronous => ("MPI_Ssend_init", ffi::MPI_Ssend_init),
+            SendMode::Ready => ("MPI_Rsend_init", ffi::MPI_Rsend_init),
+        };
         let (memory, bytes) = (PackBuffer::with_room(size)?, Bytes::of(size)?);
         let place = memory.as_ptr().cast();
-        self.add(Buffer { memory, size }, "MPI_Send_init", |request| {
+        self.add(Buffer { memory, size }, name, |request| {
             let (Bytes { count, datatype, .. }, Peer { communicator, rank, tag }) = (bytes, to);
             // SAFETY: as above; the message is the first `size` bytes of the buffer.
-            unsafe { ffi::MPI_Send_init(place, count, datatype, rank, tag, communicator, request) }
+            unsafe { call(place, count, datatype, rank, tag, communicator, request) }
         })
     }
 
@@ -103,6 +140,23 @@ impl Persistent {
         let fits = found == *expected && !self.is_active && !is_truncation(code);
         let found = (!is_truncation(code)).then_some(found);
         fits.then(|| &memory[..*expected]).ok_or(Error::Fit { value, expected: *expected, found, from })
+    }
+
+    /// Returns the status of a request that is complete.
+    pub fn status(&self, number: usize) -> &MPI_Status {
+        &self.statuses[number]
+    }
+
+    /// Cancels the requests that are active, which are receives (`MPI_Cancel`), and completes them.
+    pub fn cancel(&mut self) {
+        if !self.is_active || ready().is_err() {
+            return;
+        }
+        for request in &mut self.requests {
+            // SAFETY: the request is active. A receive that has matched a message completes with it.
+            quietly(self.communicator, || unsafe { ffi::MPI_Cancel(request) });
+        }
+        let _ = self.wait();
     }
 
     /// Starts all requests (`MPI_Startall`). Requests that are still active are first completed.

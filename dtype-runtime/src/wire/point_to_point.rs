@@ -9,10 +9,12 @@ use ::mpi::{
 use super::{
     Receivable, Sendable, Wire,
     immediate::{PendingReceive, PendingSend},
+    persistent::SendMode,
+    prepared::{PartitionedReceive, PartitionedSend, PreparedReceive, PreparedSend},
     receive::receive,
     request::{Peer, any_tag},
     segments,
-    send::{Sending, send},
+    send::{Sending, send, start_packed},
     transfer::{Making, Transfer},
 };
 use crate::Error;
@@ -105,6 +107,108 @@ pub trait SendOver: Destination {
     ) -> Result<PendingSend<'a, M, Sc>, Error> {
         PendingSend::new(scope, message, wire, Peer::destination(self, tag)?)
     }
+
+    /// Prepares messages of the packed size of `message` (`MPI_Send_init`). Nothing is sent before
+    /// [`start`](PreparedSend::start). Every call that receives values receives the messages, on the tag.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{layout, traits::*};
+    /// use mpi::traits::*;
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// let column = layout!(f64[100][100] => [.., 3]);
+    /// let mut matrix = [[0.5f64; 100]; 100];
+    /// if world.rank() == 0 {
+    ///     let there = world.process_at_rank(1);
+    ///     let mut send = there.prepare_send_packed(&column.of(&matrix), 0)?;
+    ///     for _ in 0..10 {
+    ///         send.start(&column.of(&matrix))?;
+    ///         matrix[0][3] += 1.0; // the message has been packed
+    ///     }
+    /// } else {
+    ///     let there = world.process_at_rank(0);
+    ///     let mut receive = there.prepare_receive_packed(&column.of(&matrix), 0)?;
+    ///     for _ in 0..10 {
+    ///         receive.start()?;
+    ///         receive.finish(&mut column.of_mut(&mut matrix))?;
+    ///     }
+    /// }
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`send_packed`](Self::send_packed).
+    fn prepare_send_packed<M: Sendable + ?Sized>(
+        &self,
+        message: &M,
+        tag: Tag,
+    ) -> Result<PreparedSend<'_>, Error> {
+        let to = Peer::destination(self, tag)?;
+        // SAFETY: 1, since the result borrows the destination, which borrows its communicator.
+        unsafe { PreparedSend::new(message.packed_size(), SendMode::Standard, to) }
+    }
+
+    /// Like [`prepare_send_packed`](Self::prepare_send_packed), in synchronous mode (`MPI_Ssend_init`): a
+    /// message has been sent only when the receiver has begun to receive it.
+    ///
+    /// # Errors
+    /// The errors of [`send_packed`](Self::send_packed).
+    fn prepare_synchronous_send_packed<M: Sendable + ?Sized>(
+        &self,
+        message: &M,
+        tag: Tag,
+    ) -> Result<PreparedSend<'_>, Error> {
+        let to = Peer::destination(self, tag)?;
+        // SAFETY: 1, as in `prepare_send_packed`.
+        unsafe { PreparedSend::new(message.packed_size(), SendMode::Synchronous, to) }
+    }
+
+    /// Like [`prepare_send_packed`](Self::prepare_send_packed), in ready mode (`MPI_Rsend_init`).
+    ///
+    /// # Errors
+    /// The errors of [`send_packed`](Self::send_packed).
+    ///
+    /// # Safety
+    /// The receiver has started each receive before [`start`](PreparedSend::start) is called. Otherwise the
+    /// outcome is undefined (MPI 4.1 section 3.4).
+    unsafe fn prepare_ready_send_packed<M: Sendable + ?Sized>(
+        &self,
+        message: &M,
+        tag: Tag,
+    ) -> Result<PreparedSend<'_>, Error> {
+        let to = Peer::destination(self, tag)?;
+        // SAFETY: 1, as in `prepare_send_packed`; 2 is the caller's condition.
+        unsafe { PreparedSend::new(message.packed_size(), SendMode::Ready, to) }
+    }
+
+    /// Packs a message and sends it in synchronous mode (`MPI_Ssend`): the call returns only when the
+    /// receiver has begun to receive it.
+    ///
+    /// # Errors
+    /// The errors of [`send_packed`](Self::send_packed).
+    fn synchronous_send_packed<M: Sendable + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
+        let mut send = self.prepare_synchronous_send_packed(message, tag)?;
+        send.start(message)?;
+        send.wait()
+    }
+
+    /// Prepares messages in `partitions` partitions, each of the packed size of `message` (`MPI_Psend_init`).
+    /// [`prepare_partitioned_receive_packed`](ReceiveOver::prepare_partitioned_receive_packed) receives them.
+    /// They need a tag of their own.
+    ///
+    /// # Errors
+    /// The errors of [`send_packed`](Self::send_packed).
+    fn prepare_partitioned_send_packed<M: Sendable + ?Sized>(
+        &self,
+        message: &M,
+        partitions: usize,
+        tag: Tag,
+    ) -> Result<PartitionedSend<'_>, Error> {
+        let to = Peer::destination(self, tag)?;
+        // SAFETY: 1, since the result borrows the destination, which borrows its communicator.
+        unsafe { PartitionedSend::new(message.packed_size(), partitions, to) }
+    }
 }
 
 /// Calls that receive a message from any wire.
@@ -196,6 +300,39 @@ pub trait ReceiveOver: Source {
         tag: Tag,
     ) -> Result<PendingReceive<'a, M, Sc>, Error> {
         PendingReceive::new(scope, message, Peer::source(self, tag)?)
+    }
+
+    /// Prepares receives of messages of the packed size of `message` (`MPI_Recv_init`). Nothing is received
+    /// before [`start`](PreparedReceive::start). The messages may be sent by any call that sends values
+    /// whole.
+    ///
+    /// # Errors
+    /// The errors of [`receive_values_into`](Self::receive_values_into).
+    fn prepare_receive_packed<M: Sendable + ?Sized>(
+        &self,
+        message: &M,
+        tag: Tag,
+    ) -> Result<PreparedReceive<'_>, Error> {
+        let from = Peer::source(self, tag)?;
+        // SAFETY: 1, since the result borrows the source, which borrows its communicator.
+        unsafe { PreparedReceive::new(message.packed_size(), from) }
+    }
+
+    /// Prepares receives of messages in `partitions` partitions, each of the packed size of `message`
+    /// (`MPI_Precv_init`), from
+    /// [`prepare_partitioned_send_packed`](SendOver::prepare_partitioned_send_packed) with equal numbers.
+    ///
+    /// # Errors
+    /// The errors of [`receive_values_into`](Self::receive_values_into).
+    fn prepare_partitioned_receive_packed<M: Sendable + ?Sized>(
+        &self,
+        message: &M,
+        partitions: usize,
+        tag: Tag,
+    ) -> Result<PartitionedReceive<'_>, Error> {
+        let from = Peer::source(self, tag)?;
+        // SAFETY: 1, since the result borrows the source, which borrows its communicator.
+        unsafe { PartitionedReceive::new(message.packed_size(), partitions, from) }
     }
 }
 
@@ -290,4 +427,42 @@ where
             received
         }
     }
+}
+
+/// Sends a message while another one of equal size is received in its place (MPI 4.1 section 3.10,
+/// `MPI_Sendrecv_replace`).
+///
+/// ```no_run
+/// use dtype_runtime::wire::send_receive_replace_packed;
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let (rank, size) = (world.rank(), world.size());
+/// let mut values = vec![(rank as u8, 0.5f64); 1000];
+/// let next = world.process_at_rank((rank + 1) % size);
+/// let previous = world.process_at_rank((rank + size - 1) % size);
+/// send_receive_replace_packed(&mut values, &next, &previous)?;
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of [`send_receive_packed`]. If the received message does not fit, the values stay as they are,
+/// and have been sent nevertheless.
+pub fn send_receive_replace_packed<M, D, S>(
+    message: &mut M,
+    destination: &D,
+    source: &S,
+) -> Result<Status, Error>
+where
+    M: Receivable + ?Sized,
+    D: Destination + ?Sized,
+    S: Source + ?Sized,
+{
+    let to = Peer::destination(destination, Tag::default())?;
+    let from = Peer::source(source, any_tag())?;
+    let mut sending = start_packed(message, to)?;
+    let received = receive(message, Making::Packed, from);
+    sending.is_sent(true)?;
+    received
 }

@@ -17,10 +17,10 @@ use super::{
     request::Peer,
 };
 use crate::{
-    DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut,
+    DynamicLayout, Error, MpiDatatype, View, ViewMut,
     layout::{
-        ArrayLike, ArrayLikeMut, ArrayOrder, Dimensions, Distributed,
-        distributed::{LocalArray, OwnPart, Part, Positions},
+        ArrayLike, ArrayLikeMut, Dimensions, Distributed,
+        distributed::{OwnPart, Part, Positions, Whole},
         shapes::refused,
         source::Place,
     },
@@ -51,8 +51,8 @@ use crate::{
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 pub struct Redistribution<T, const D: usize> {
-    from: Vec<Local<T, D>>,
-    to: Vec<Local<T, D>>,
+    from: Vec<Whole<T, D>>,
+    to: Vec<Whole<T, D>>,
     sends: Vec<Message<T, D>>,
     receives: Vec<Message<T, D>>,
     copies: Vec<[Piece<T, D>; 2]>,
@@ -60,13 +60,6 @@ pub struct Redistribution<T, const D: usize> {
     tag: c_int,
     /// The requests and buffers, and the number of global arrays for which they are made.
     prepared: Option<(usize, Exchange)>,
-}
-
-/// The local array of a part.
-struct Local<T, const D: usize> {
-    array: LocalArray<D>,
-    /// All elements, in the order of the array.
-    whole: DynamicLayout<T, D>,
 }
 
 /// A message to a rank or from it: pieces of local arrays.
@@ -104,25 +97,29 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         // A rank with an error tells the others, so that none waits for its messages.
         let told = own.as_ref().map_or_else(|_| vec![FAILED], numbers);
         let told = communicator.all_gather_vec(&told)?;
-        let [from, to] = own?;
-        let all = Parts::read(&told, rank)?;
-        let planned = Plan::of(&all, rank, ranks);
-        let has_failed = communicator.all_gather_vec(&planned.is_err())?;
-        let Plan { sends, receives, copies } = planned?;
-        if let Some(rank) = has_failed.iter().position(|has_failed| *has_failed) {
-            return Err(elsewhere(rank));
-        }
-        let local = |parts: Vec<OwnPart<D>>| {
-            let local = parts
-                .into_iter()
-                .map(|OwnPart { local: array, .. }| Ok::<_, Error>(Local { array, whole: array.whole()? }));
-            local.collect::<Result<Vec<_>, _>>()
+        let made = own.and_then(|own| {
+            let plan = Plan::of(&Parts::read(&told)?, rank, ranks)?;
+            Self::planned(own, plan, companion, tag)
+        });
+        let has_failed = communicator.all_gather_vec(&made.is_err())?;
+        let made = made?;
+        has_failed.iter().position(|has_failed| *has_failed).map_or(Ok(made), |rank| Err(elsewhere(rank)))
+    }
+
+    fn planned(
+        [from, to]: [Vec<OwnPart<D>>; 2],
+        Plan { sends, receives, copies }: Plan<D>,
+        companion: Arc<Companion>,
+        tag: c_int,
+    ) -> Result<Self, Error> {
+        let whole = |parts: Vec<OwnPart<D>>| {
+            parts.into_iter().map(|OwnPart { local, .. }| Whole::new(local)).collect::<Result<Vec<_>, _>>()
         };
-        let (from, to) = (local(from)?, local(to)?);
-        let piece = |arrays: &[Local<T, D>], (array, positions): (usize, Positions<D>)| {
+        let (from, to) = (whole(from)?, whole(to)?);
+        let piece = |arrays: &[Whole<T, D>], (array, positions): (usize, Positions<D>)| {
             Ok::<_, Error>(Piece { array, layout: positions.layout(&arrays[array].array)? })
         };
-        let messages = |arrays: &[Local<T, D>], messages: Vec<(usize, Vec<(usize, Positions<D>)>)>| {
+        let messages = |arrays: &[Whole<T, D>], messages: Vec<(usize, Vec<(usize, Positions<D>)>)>| {
             let messages = messages.into_iter().map(|(rank, pieces)| {
                 let pieces = pieces.into_iter().map(|one| piece(arrays, one));
                 Ok::<_, Error>(Message { rank: rank as c_int, pieces: pieces.collect::<Result<_, _>>()? })
@@ -205,7 +202,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     {
         same_number("sources", arrays.len(), self.from.len())?;
         let placed = self.from.iter().zip(arrays);
-        placed.map(|(local, array)| local.place(array.place(&local.whole.region()))).collect()
+        placed.map(|(local, array)| local.place(|region| array.place(region))).collect()
     }
 
     fn destinations<R>(&self, arrays: &mut [&mut R]) -> Result<Vec<Place>, Error>
@@ -214,7 +211,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     {
         same_number("destinations", arrays.len(), self.to.len())?;
         let placed = self.to.iter().zip(arrays);
-        placed.map(|(local, array)| local.place(array.place_mut(&local.whole.region()))).collect()
+        placed.map(|(local, array)| local.place(|region| array.place_mut(region))).collect()
     }
 
     /// Sends elements to other ranks, and copies those that stay.
@@ -304,19 +301,6 @@ impl<T: MpiDatatype, const D: usize> Message<T, D> {
     }
 }
 
-impl<T: MpiDatatype, const D: usize> Local<T, D> {
-    /// Returns the place of an array for layouts in row-major order. `place` is its place for a layout in the
-    /// array's own order.
-    fn place(&self, place: Result<Place, impl Into<Error>>) -> Result<Place, Error> {
-        let place = place.map_err(Into::into)?;
-        let strides = match self.array.order {
-            ArrayOrder::RowMajor => place.strides,
-            ArrayOrder::ColumnMajor => place.strides.or_else(|| Some(self.whole.region().contiguous())),
-        };
-        Ok(Place { strides, ..place })
-    }
-}
-
 fn same_number(what: &str, found: usize, parts: usize) -> Result<(), Error> {
     if found == parts {
         return Ok(());
@@ -328,9 +312,11 @@ fn same_number(what: &str, found: usize, parts: usize) -> Result<(), Error> {
 /// The first number of a rank whose parts have a mistake.
 const FAILED: u64 = u64::MAX;
 
-/// Returns the parts of a rank as numbers: the sizes of the global array, and the parts before and after.
+/// Returns the parts of a rank as numbers: the number of dimensions, the numbers of parts before and after,
+/// and for each part the sizes of the global array and the indices.
 fn numbers<const D: usize>(own: &[Vec<OwnPart<D>>; 2]) -> Vec<u64> {
-    let mut numbers = own.iter().map(|parts| parts.len() as u64).collect::<Vec<_>>();
+    let mut numbers = vec![D as u64];
+    numbers.extend(own.iter().map(|parts| parts.len() as u64));
     for OwnPart { part, .. } in own.iter().flatten() {
         numbers.extend(part.gsizes.map(|size| size as u64));
         part.write(&mut numbers);
@@ -345,8 +331,8 @@ struct Parts<const D: usize> {
 }
 
 impl<const D: usize> Parts<D> {
-    /// Reads the numbers of all ranks. All ranks find the same mistakes, in the same order.
-    fn read(told: &[Vec<u64>], own: usize) -> Result<Self, Error> {
+    /// Reads the numbers of all ranks.
+    fn read(told: &[Vec<u64>]) -> Result<Self, Error> {
         let (mut gsizes, mut all) = (None, Self { from: Vec::new(), to: Vec::new() });
         for (rank, numbers) in told.iter().enumerate() {
             if numbers.first() == Some(&FAILED) {
@@ -354,9 +340,14 @@ impl<const D: usize> Parts<D> {
             }
             let malformed = || Error::Message {
                 from: Some(rank as i32),
-                reason: "another version of the library, or another number of dimensions".into(),
+                reason: "its parts are those of another version of the library".into(),
             };
             let mut numbers = numbers.iter().copied();
+            if numbers.next() != Some(D as u64) {
+                return Err(mistake(format!(
+                    "rank {rank} has parts of an array of another number of dimensions"
+                )));
+            }
             let mut number = || numbers.next().and_then(|number| usize::try_from(number).ok());
             let counts = [number().ok_or_else(malformed)?, number().ok_or_else(malformed)?];
             for (count, parts) in counts.into_iter().zip([&mut all.from, &mut all.to]) {
@@ -381,8 +372,10 @@ impl<const D: usize> Parts<D> {
                 }
                 parts.push(of_rank);
             }
+            if numbers.next().is_some() {
+                return Err(malformed());
+            }
         }
-        debug_assert!(own < all.from.len());
         Ok(all)
     }
 }
@@ -441,18 +434,17 @@ fn covered_once<const D: usize>(
     let sources =
         from.iter().enumerate().flat_map(|(rank, parts)| parts.iter().map(move |part| (rank, part)));
     let sources: Vec<_> = sources
-        .filter_map(|(rank, part)| destination.common(part).map(|[common, _]| (rank, part, common.count())))
+        .filter_map(|(rank, part)| destination.common(part).map(|[common, _]| (rank, common)))
         .collect();
-    for (i, (rank, part, _)) in sources.iter().enumerate() {
-        for (other, others, _) in &sources[..i] {
-            if part.common(others).is_some() {
-                return Err(mistake(format!(
-                    "a part of rank {other} and a part of rank {rank} overlap in the source"
-                )));
-            }
+    for (i, (rank, part)) in sources.iter().enumerate() {
+        if let Some((other, _)) = sources[..i].iter().find(|(_, others)| part.meets(others)) {
+            return Err(mistake(format!(
+                "a part of rank {other} and a part of rank {rank} overlap in the source"
+            )));
         }
     }
-    let (found, count) = (sources.iter().map(|(.., count)| count).sum::<usize>(), destination.count());
+    let found = sources.iter().map(|(_, part)| part.count()).fold(0, u128::saturating_add);
+    let count = destination.count();
     if found == count {
         return Ok(());
     }

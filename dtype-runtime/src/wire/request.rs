@@ -309,6 +309,8 @@ impl Room {
 pub(super) struct Request {
     raw: MPI_Request,
     is_receive: bool,
+    /// `true` for a transfer between a file and the buffer.
+    is_of_file: bool,
     buffer: Option<PackBuffer>,
     /// Makes the type neither `Send` nor `Sync`: if only one thread may call MPI, no other thread may
     /// complete the request.
@@ -319,7 +321,7 @@ impl Request {
     fn new(is_receive: bool) -> Self {
         // SAFETY: a constant of the library.
         let raw = unsafe { ffi::RSMPI_REQUEST_NULL };
-        Self { raw, is_receive, buffer: None, thread: PhantomData }
+        Self { raw, is_receive, is_of_file: false, buffer: None, thread: PhantomData }
     }
 
     /// Starts to receive into a buffer.
@@ -334,6 +336,22 @@ impl Request {
         })?;
         request.buffer = Some(buffer);
         Ok(request)
+    }
+
+    /// Starts a transfer between a file and a buffer, which `call` gets. Returns its error code if it fails.
+    pub fn of_file(
+        mut buffer: PackBuffer,
+        call: impl FnOnce(*mut u8, *mut MPI_Request) -> c_int,
+    ) -> Result<Self, c_int> {
+        let mut request = Self::new(false);
+        request.is_of_file = true;
+        match call(buffer.as_mut_ptr(), &raw mut request.raw) {
+            SUCCESS => {
+                request.buffer = Some(buffer);
+                Ok(request)
+            }
+            code => Err(code),
+        }
     }
 
     /// Enters a nonblocking barrier (`MPI_Ibarrier`).
@@ -373,6 +391,9 @@ impl Request {
     /// `MPI_Request_get_status` does not: the error is in the status, or returned. A request whose transfer
     /// is complete may then be freed (MPI 4.1 section 3.7.6).
     fn complete(&mut self, wait: bool) -> Option<Outcome> {
+        if self.is_of_file {
+            return self.complete_of_file(wait);
+        }
         let outcome = loop {
             let (mut done, mut status) = (0, no_status());
             // SAFETY: the request is active; there is room for a flag and a status.
@@ -389,6 +410,26 @@ impl Request {
         // SAFETY: the request is active, and its transfer is complete.
         unsafe { ffi::MPI_Request_free(&raw mut self.raw) };
         Some(outcome)
+    }
+
+    /// Like [`complete`](Self::complete), for a request of a file. Its errors go to no communicator of the
+    /// program. MPICH makes no progress on it in `MPI_Request_get_status`.
+    fn complete_of_file(&mut self, wait: bool) -> Option<Outcome> {
+        let (mut done, mut status) = (0, no_status());
+        // SAFETY: the request is active; there is room for a flag and a status.
+        let code = true_code(unsafe {
+            if wait {
+                done = 1;
+                ffi::MPI_Wait(&raw mut self.raw, &raw mut status)
+            } else {
+                ffi::MPI_Test(&raw mut self.raw, &raw mut done, &raw mut status)
+            }
+        });
+        match code {
+            SUCCESS if done == 0 => None,
+            SUCCESS => Some(Ok(status)),
+            code => Some(Err(code)),
+        }
     }
 
     /// Returns `true` if the message has been sent; if `wait` is set, waits until it has been.

@@ -22,6 +22,11 @@ pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Resul
     }
 }
 
+/// Packs a message and starts to send it.
+pub(super) fn start_packed<M: Read + ?Sized>(message: &M, to: Peer) -> Result<Request, Error> {
+    outgoing(message, Making::Packed, to)?.start(to)
+}
+
 /// A message that is being sent. It is borrowed until it has been sent.
 pub(super) enum Sending<'a, M: ?Sized> {
     Whole(Request),

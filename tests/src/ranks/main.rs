@@ -6,15 +6,18 @@
 mod decode;
 mod engine;
 mod exchange;
+mod files;
 mod halo;
 mod inspect;
 mod layouts;
 mod lifecycle;
 mod messages;
 mod neighbours;
+mod prepared;
 mod redistribution;
 mod rest;
 mod samples;
+mod windows;
 mod wires;
 
 use dtype_tests::{run, with_world};
@@ -85,6 +88,10 @@ fn main() {
         "largest-and-where" => with_world(rest::largest_and_where),
         "neighbours" => with_world(neighbours::neighbours),
         "each" => with_world(neighbours::each),
+        "prepared" => with_world(prepared::prepared),
+        "reductions" => with_world(prepared::reductions),
+        "windows" => with_world(windows::windows),
+        "files" => with_world(files::files),
         "redistribution" => with_world(redistribution::redistributions),
         "redistribution-rest" => with_world(redistribution::rest),
         "neighbourhood" => with_world(rest::neighbourhood),

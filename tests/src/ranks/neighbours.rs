@@ -138,6 +138,41 @@ pub fn neighbours(world: &SimpleCommunicator) {
     assert!(none.contains("has no neighbours"), "{none}");
     assert!(matches!(distributed_graph(world, &[size], &[]), Err(Error::Rank { .. })));
 
+    // Ranks without sources or without destinations; and errors of one rank, after which all go on.
+    if size > 1 {
+        let edge = match rank {
+            0 => distributed_graph(world, &[], &[1]),
+            1 => distributed_graph(world, &[0], &[]),
+            _ => distributed_graph(world, &[], &[]),
+        };
+        let edge = edge.unwrap();
+        for _ in 0..2 {
+            let mut into = [5u32; 1];
+            edge.neighbour_all_gather_packed(&(7 + rank as u32), &mut into).unwrap();
+            assert_eq!(into, [if rank == 1 { 7 } else { 5 }]);
+            edge.neighbour_all_to_all_packed(&[3u8; 3][..], &mut into[..0]).unwrap_or_else(|error| {
+                assert!(rank == 1 && matches!(error, Error::Neighbour { rank: 0, .. }), "{error}");
+            });
+        }
+        let ring = world.create_cartesian_communicator(&[size], &[true], false).unwrap();
+        let (odd, mut into) = ([1u8; 3], [0u8; 2]);
+        let divided = ring.neighbour_all_to_all_packed(&odd[..if rank == 0 { 3 } else { 2 }], &mut into[..]);
+        let is_near = [1, size - 1].contains(&rank);
+        match divided {
+            Err(Error::Parts { found: 3, ranks: 2 }) => assert_eq!(rank, 0),
+            Err(Error::Neighbour { rank: 0, .. }) => assert!(is_near),
+            divided => assert!(divided.is_ok() && rank > 0 && !is_near, "{divided:?}"),
+        }
+        ring.neighbour_all_to_all_packed(&odd[..2], &mut into[..]).unwrap();
+        assert_eq!(into, [1, 1]);
+        let short = ring.neighbour_all_to_all_varcount_packed(
+            &[[2u8; 1]; 2][..if rank == 0 { 1 } else { 2 }],
+            &mut [[0u8; 1]; 2],
+        );
+        assert_eq!(matches!(short, Err(Error::Messages { .. })), rank == 0);
+        ring.neighbour_all_to_all_packed(&odd[..2], &mut into[..]).unwrap();
+    }
+
     // Another number of values than the neighbour expects: an error that names it, and nothing is written.
     let ring = world.create_cartesian_communicator(&[size], &[true], false).unwrap();
     let sent = [vec![1u8; 1 + rank as usize], vec![1u8; 1 + rank as usize]];

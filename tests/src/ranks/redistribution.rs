@@ -14,7 +14,7 @@ use crate::engine::Random;
 /// An element with padding, and a part that must be checked.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
-struct Mixed {
+pub struct Mixed {
     is_odd: bool,
     number: u64,
 }
@@ -23,12 +23,12 @@ struct Mixed {
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 #[mpi(wire = "bytes")]
-struct Padded {
+pub struct Padded {
     number: u32,
     tag: u8,
 }
 
-trait Element: MpiDatatype + Copy + Debug + PartialEq {
+pub trait Element: MpiDatatype + Copy + Debug + PartialEq {
     fn of(number: u64) -> Self;
 }
 
@@ -52,9 +52,9 @@ impl Element for Padded {
 
 /// The parts of one rank, and for each the global index of every element of its local array, in memory order;
 /// `None` for elements around the part.
-struct Own<const D: usize> {
+pub struct Own<const D: usize> {
     parts: Parts<D>,
-    indices: Vec<Vec<Option<[usize; D]>>>,
+    pub indices: Vec<Vec<Option<[usize; D]>>>,
 }
 
 enum Parts<const D: usize> {
@@ -98,7 +98,12 @@ fn boxes<const D: usize>(drawn: &mut Random, sizes: [usize; D]) -> Vec<([usize; 
 }
 
 /// Draws a distribution of a global array. All ranks draw the same one, and get their own parts.
-fn distribution<const D: usize>(drawn: &mut Random, gsizes: [usize; D], rank: usize, ranks: usize) -> Own<D> {
+pub fn distribution<const D: usize>(
+    drawn: &mut Random,
+    gsizes: [usize; D],
+    rank: usize,
+    ranks: usize,
+) -> Own<D> {
     let order = if drawn.below(2) == 0 { ArrayOrder::RowMajor } else { ArrayOrder::ColumnMajor };
     match drawn.below(3) {
         0 => {
@@ -184,7 +189,7 @@ fn distribution<const D: usize>(drawn: &mut Random, gsizes: [usize; D], rank: us
 }
 
 impl<const D: usize> Own<D> {
-    fn parts(&self) -> &dyn Distributed<D> {
+    pub fn parts(&self) -> &dyn Distributed<D> {
         match &self.parts {
             Parts::Grid(own) => own,
             Parts::Boxes(own) => own,
@@ -194,7 +199,7 @@ impl<const D: usize> Own<D> {
 
     /// Returns the local arrays: each element is its number in the global array plus `shift`, and `other`
     /// around the parts.
-    fn arrays<T: Element>(&self, gsizes: [usize; D], shift: u64, other: u64) -> Vec<Vec<T>> {
+    pub fn arrays<T: Element>(&self, gsizes: [usize; D], shift: u64, other: u64) -> Vec<Vec<T>> {
         let number = |index: [usize; D]| (0..D).fold(0, |number, k| number * gsizes[k] + index[k]) as u64;
         let element = |index: &Option<[usize; D]>| T::of(index.map_or(other, |index| number(index) + shift));
         self.indices.iter().map(|indices| indices.iter().map(element).collect()).collect()
@@ -321,12 +326,14 @@ pub fn rest(world: &SimpleCommunicator) {
     mistakes(world, &rows, &columns);
 }
 
+fn refused_of(world: &SimpleCommunicator, from: &dyn Distributed<2>, to: &dyn Distributed<2>) -> String {
+    Redistribution::<f64, 2>::new(world, from, to).map(|_| ()).unwrap_err().to_string()
+}
+
 fn mistakes(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     let n = 4 * ranks;
-    let refused = |from: &dyn Distributed<2>, to: &dyn Distributed<2>| {
-        Redistribution::<f64, 2>::new(world, from, to).map(|_| ()).unwrap_err().to_string()
-    };
+    let refused = |from: &dyn Distributed<2>, to: &dyn Distributed<2>| refused_of(world, from, to);
     let order = ArrayOrder::RowMajor;
     let rows_from = |start: usize, count: usize| Subarray {
         sizes: [n, n],
@@ -354,6 +361,66 @@ fn mistakes(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
         let text = refused(&larger, columns);
         assert!(text.contains("dimension 0 of the global array has length"), "{text}");
     }
+    // Other numbers of dimensions, local arrays that no memory can hold, and more elements than can be
+    // counted.
+    let order = ArrayOrder::RowMajor;
+    if ranks > 1 {
+        let refused = if rank == 0 {
+            let own = Subarray { sizes: [4], subsizes: [4], starts: [0], order };
+            Redistribution::<u8, 1>::new(world, &own, &own).map(|_| ())
+        } else {
+            let none: Vec<Subarray<2>> = Vec::new();
+            Redistribution::<u8, 2>::new(world, &none, &none).map(|_| ())
+        };
+        assert!(matches!(refused, Err(Error::Distribution { .. })), "{refused:?}");
+        let part = rows_from(4 * rank, 4);
+        let huge = if rank == 0 { [1 << 40, 1 << 40] } else { [4, n] };
+        let placed =
+            Placed { part, local: Subarray { sizes: huge, subsizes: [4, n], starts: [0; 2], order } };
+        let text = refused_of(world, &placed, columns);
+        assert!(text.contains(if rank == 0 { "more than" } else { "rank 0 found a mistake" }), "{text}");
+        let half = 1usize << 32;
+        let (sizes, subsizes) = ([2 * half, 2 * half], [half, 2 * half]);
+        let source = Subarray { sizes, subsizes, starts: [half * rank.min(1), 0], order };
+        let source = if rank < 2 { vec![source] } else { Vec::new() };
+        let whole = Subarray { sizes, subsizes: sizes, starts: [0; 2], order };
+        let whole = if rank == 0 { vec![whole] } else { Vec::new() };
+        let planned = Redistribution::<(), 2>::new(world, &source, &whole);
+        assert!(matches!(planned, Err(Error::Selection(_) | Error::Distribution { .. })), "{planned:?}");
+        // Parts that overlap only where nothing is needed.
+        let own = Subarray { sizes: [3], subsizes: [2], starts: [rank.min(1)], order };
+        let source = if rank < 2 { vec![own] } else { Vec::new() };
+        let cyclic =
+            Darray { rank: 0, gsizes: [3], distributions: [Distribution::Cyclic(None)], psizes: [2], order };
+        let needed = if rank == 0 { vec![cyclic] } else { Vec::new() };
+        let mut moved = Redistribution::<u8, 1>::new(world, &source, &needed).unwrap();
+        let mut into = [9u8; 2];
+        let (none, some) = (&[][..], &[1 + 2 * rank as u8, 2 + 2 * rank as u8][..]);
+        moved
+            .run(if rank < 2 { some } else { none }, if rank == 0 { &mut into[..] } else { &mut [] })
+            .unwrap();
+        assert_eq!(into, if rank == 0 { [1, 4] } else { [9, 9] });
+    }
+    // A dimension without elements beside a long one.
+    let long = |distribution| Darray {
+        rank,
+        gsizes: [0, 1 << 40],
+        distributions: [Distribution::None, distribution],
+        psizes: [1, ranks],
+        order,
+    };
+    let (from, to) = (long(Distribution::Cyclic(None)), long(Distribution::Block(None)));
+    Redistribution::<(), 2>::new(world, &from, &to).unwrap();
+    let long = |distribution| Darray {
+        rank,
+        gsizes: [1 << 40],
+        distributions: [distribution],
+        psizes: [ranks],
+        order,
+    };
+    let (from, to) = (long(Distribution::Cyclic(None)), long(Distribution::Block(None)));
+    Redistribution::<(), 1>::new(world, &from, &to).unwrap();
+
     // The ranks are still in step. Wrong arrays are errors of this rank alone.
     let mut moved = Redistribution::<f64, 2>::new(world, rows, columns).unwrap();
     let (own, mut into) = (vec![0.5; 4 * n], vec![0.0; 4 * n]);

@@ -1,0 +1,391 @@
+//! Reductions with functions of the program, over values of any type (MPI 4.1 sections 6.9 to 6.12).
+//!
+//! MPI's operation (`MPI_Op_create`) gets packed values and calls the function of the program. It finds the
+//! function by an attribute of the datatype, so it may run on any thread of the library. Each element has a
+//! mark before its packed bytes. If the function panics, or a value is invalid, the mark says so to all
+//! ranks.
+
+use std::{
+    any::Any,
+    ffi::c_void,
+    os::raw::c_int,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    ptr, slice,
+    sync::{Mutex, PoisonError},
+};
+
+use ::mpi::{
+    collective::Root,
+    ffi::{self, MPI_Datatype, MPI_Op},
+    topology::Communicator,
+};
+
+use dtype_mpi::{Attribute, OnDatatype};
+
+use super::{
+    collective::agree,
+    members::{Members, Rooted, intracommunicator, members},
+};
+use crate::{
+    Error, MpiDatatype,
+    mpi::{at_end, called, checked, told, without_communicator},
+    pack::{PackBuffer, pack_into, packed_size, unpack_into},
+};
+
+/// Reductions without a root, with a function of the program.
+///
+/// The function combines two values. It must be associative, and need not be commutative: values are combined
+/// in the order of the ranks. All ranks must make the same calls in the same order, with functions that do
+/// the same. Values may be of any type with `MpiDatatype` and `Clone`, restricted types included. To reduce
+/// many values at once, pass arrays, or slices to the calls whose names end in `_into_with`.
+///
+/// ```no_run
+/// use dtype_runtime::{MpiDatatype, traits::*};
+/// use mpi::traits::*;
+///
+/// #[derive(MpiDatatype, Clone, Copy)]
+/// struct Best { error: f64, rank: i32 }
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let own = Best { error: 1.0 / f64::from(1 + world.rank()), rank: world.rank() };
+/// let best = world.all_reduce_with(&own, |a, b| if b.error < a.error { *b } else { *a })?;
+/// println!("the best one is of rank {}", best.rank);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub trait Reductions: Communicator {
+    /// Combines the values of all ranks, and returns the result on each (`MPI_Allreduce`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if a rank sends an invalid value; [`Error::Reduction`] if the function has
+    /// panicked on another rank; an error if an MPI call fails. A panic of the function on this rank
+    /// continues after the call.
+    fn all_reduce_with<T, F>(&self, value: &T, combine: F) -> Result<T, Error>
+    where
+        T: MpiDatatype + Clone + Send + Sync,
+        F: Fn(&T, &T) -> T + Sync,
+    {
+        let mut result = value.clone();
+        self.all_reduce_into_with(slice::from_ref(value), slice::from_mut(&mut result), combine)?;
+        Ok(result)
+    }
+
+    /// Combines the values of all ranks, position by position (`MPI_Allreduce`).
+    ///
+    /// # Errors
+    /// The errors of [`all_reduce_with`](Self::all_reduce_with); [`Error::Length`] if `into` has another
+    /// length than `values`. All ranks must have equally many values.
+    fn all_reduce_into_with<T, F>(&self, values: &[T], into: &mut [T], combine: F) -> Result<(), Error>
+    where
+        T: MpiDatatype + Clone + Send + Sync,
+        F: Fn(&T, &T) -> T + Sync,
+    {
+        reduce(members(self)?, Kind::All, values, into, &combine).map(|_| ())
+    }
+
+    /// Combines the values of this rank and all lower ones (`MPI_Scan`).
+    ///
+    /// # Errors
+    /// The errors of [`all_reduce_with`](Self::all_reduce_with).
+    fn scan_with<T, F>(&self, value: &T, combine: F) -> Result<T, Error>
+    where
+        T: MpiDatatype + Clone + Send + Sync,
+        F: Fn(&T, &T) -> T + Sync,
+    {
+        let mut result = value.clone();
+        let (values, into) = (slice::from_ref(value), slice::from_mut(&mut result));
+        reduce(members(self)?, Kind::Scan, values, into, &combine)?;
+        Ok(result)
+    }
+
+    /// Combines the values of all lower ranks (`MPI_Exscan`). Rank 0 gets `None`.
+    ///
+    /// # Errors
+    /// The errors of [`all_reduce_with`](Self::all_reduce_with).
+    fn exclusive_scan_with<T, F>(&self, value: &T, combine: F) -> Result<Option<T>, Error>
+    where
+        T: MpiDatatype + Clone + Send + Sync,
+        F: Fn(&T, &T) -> T + Sync,
+    {
+        let mut result = value.clone();
+        let (values, into) = (slice::from_ref(value), slice::from_mut(&mut result));
+        let kind = if self.rank() == 0 { Kind::ExclusiveOfNone } else { Kind::Exclusive };
+        Ok(reduce(members(self)?, kind, values, into, &combine)?.then_some(result))
+    }
+}
+
+impl<C: Communicator + ?Sized> Reductions for C {}
+
+/// Reductions to a root, with a function of the program. The rules of [`Reductions`] hold.
+pub trait RootReductions: Root {
+    /// Combines the values of all ranks, and returns the result at the root (`MPI_Reduce`). Other ranks get
+    /// `None`.
+    ///
+    /// # Errors
+    /// The errors of [`all_reduce_with`](Reductions::all_reduce_with), at the root.
+    fn reduce_with<T, F>(&self, value: &T, combine: F) -> Result<Option<T>, Error>
+    where
+        T: MpiDatatype + Clone + Send + Sync,
+        F: Fn(&T, &T) -> T + Sync,
+    {
+        let root = Rooted::of(self)?;
+        let mut result = value.clone();
+        let kind = Kind::To { rank: root.rank, is_here: root.is_here };
+        let (values, into) = (slice::from_ref(value), slice::from_mut(&mut result));
+        Ok(reduce(root.members, kind, values, into, &combine)?.then_some(result))
+    }
+}
+
+impl<R: Root + ?Sized> RootReductions for R {}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    All,
+    Scan,
+    Exclusive,
+    /// The exclusive scan of the first rank, which gets nothing.
+    ExclusiveOfNone,
+    To {
+        rank: c_int,
+        is_here: bool,
+    },
+}
+
+/// The marks before the packed bytes of an element.
+const RIGHT: u8 = 1;
+const PANICKED: u8 = 2;
+const INVALID: u8 = 3;
+
+/// The context of a reduction, for MPI's callback: the function, without its type.
+struct Context<'a> {
+    /// Combines packed elements: the values of lower ranks, and those of higher ranks, which the results
+    /// replace.
+    combine: &'a (dyn Fn(&[u8], &mut [u8]) + Sync),
+    /// The size of a packed element with its mark, in bytes.
+    element: usize,
+    /// The first panic on this rank.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// Reduces values into others. Returns `true` if this rank has got a result.
+fn reduce<T, F>(
+    members: Members,
+    kind: Kind,
+    values: &[T],
+    into: &mut [T],
+    combine: &F,
+) -> Result<bool, Error>
+where
+    T: MpiDatatype + Clone + Send + Sync,
+    F: Fn(&T, &T) -> T + Sync,
+{
+    let communicator = members.communicator;
+    intracommunicator(communicator)?;
+    let element = 1 + packed_size::<T>(1);
+    Error::unless_exactly("the destination", packed_size::<T>(values.len()), packed_size::<T>(into.len()))?;
+    let room = values.len().checked_mul(element).ok_or(Error::Memory { bytes: usize::MAX })?;
+    let (mut from, mut to) = (PackBuffer::with_room(room)?, PackBuffer::with_room(room)?);
+    let from = &mut from[..room];
+    for (element, value) in from.chunks_exact_mut(element).zip(values) {
+        element[0] = RIGHT;
+        pack_into(slice::from_ref(value), &mut element[1..])?;
+    }
+    let to = &mut to[..room];
+    to.copy_from_slice(from);
+    if !agree(members, room, 0)?.is_even() {
+        return Err(Error::Reduction {
+            reason: "the ranks have different numbers of values, or other types",
+        });
+    }
+    let Some(some) = values.first() else { return Ok(!matches!(kind, Kind::ExclusiveOfNone)) };
+    let combine = |lower: &[u8], higher: &mut [u8]| {
+        let (mut a, mut b) = (some.clone(), some.clone());
+        for (lower, higher) in lower.chunks_exact(element).zip(higher.chunks_exact_mut(element)) {
+            let mark = lower[0].max(higher[0]);
+            if mark != RIGHT {
+                higher[0] = mark;
+                continue;
+            }
+            let are_valid = unpack_into(&lower[1..], slice::from_mut(&mut a)).is_ok()
+                && unpack_into(&higher[1..], slice::from_mut(&mut b)).is_ok();
+            higher[0] = if are_valid { RIGHT } else { INVALID };
+            if are_valid {
+                // The mark stays if the function panics.
+                higher[0] = PANICKED;
+                let combined = combine(&a, &b);
+                if pack_into(slice::from_ref(&combined), &mut higher[1..]).is_ok() {
+                    higher[0] = RIGHT;
+                }
+            }
+        }
+    };
+    let context = Context { combine: &combine, element, panic: Mutex::new(None) };
+    let datatype = ElementType::new(element, &context)?;
+    // A library counts elements by `int`.
+    let most = c_int::MAX as usize;
+    let operation = operation()?;
+    for (from, to) in from.chunks(most * element).zip(to.chunks_mut(most * element)) {
+        let (count, kind_of, place) = ((from.len() / element) as c_int, datatype.0, to.as_mut_ptr().cast());
+        let from = from.as_ptr().cast();
+        let name = match kind {
+            Kind::All => "MPI_Allreduce",
+            Kind::Scan => "MPI_Scan",
+            Kind::Exclusive | Kind::ExclusiveOfNone => "MPI_Exscan",
+            Kind::To { .. } => "MPI_Reduce",
+        };
+        called(name, communicator, || {
+            // SAFETY: both buffers have `count` elements. The datatype, and the context that it leads to,
+            // live until the call returns.
+            unsafe {
+                match kind {
+                    Kind::All => ffi::MPI_Allreduce(from, place, count, kind_of, operation, communicator),
+                    Kind::Scan => ffi::MPI_Scan(from, place, count, kind_of, operation, communicator),
+                    Kind::Exclusive | Kind::ExclusiveOfNone => {
+                        ffi::MPI_Exscan(from, place, count, kind_of, operation, communicator)
+                    }
+                    Kind::To { rank, .. } => {
+                        ffi::MPI_Reduce(from, place, count, kind_of, operation, rank, communicator)
+                    }
+                }
+            }
+        })?;
+    }
+    drop(datatype);
+    if let Some(panic) = context.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        resume_unwind(panic);
+    }
+    if matches!(kind, Kind::ExclusiveOfNone | Kind::To { is_here: false, .. }) {
+        return Ok(false);
+    }
+    for element in to.chunks_exact(element) {
+        match element[0] {
+            RIGHT => {}
+            INVALID => return Err(Error::Reduction { reason: "a rank has sent an invalid value" }),
+            _ => return Err(Error::Reduction { reason: "the function has panicked on another rank" }),
+        }
+    }
+    // All values are checked before any is written.
+    let mut results = into.to_vec();
+    for (element, value) in to.chunks_exact(element).zip(&mut results) {
+        unpack_into(&element[1..], slice::from_mut(value))?;
+    }
+    into.clone_from_slice(&results);
+    Ok(true)
+}
+
+/// A datatype of one element, with the context of its reduction as an attribute.
+struct ElementType(MPI_Datatype);
+
+impl ElementType {
+    fn new(size: usize, context: &Context<'_>) -> Result<Self, Error> {
+        let count = c_int::try_from(size).map_err(|_| Error::Argument {
+            call: "MPI_Type_contiguous",
+            argument: "count",
+            value: size as i128,
+            limit: c_int::MAX.into(),
+        })?;
+        // SAFETY: a constant of the library.
+        let mut made = Self(unsafe { ffi::RSMPI_DATATYPE_NULL });
+        let code = without_communicator(|| {
+            // SAFETY: MPI is usable; there is room for a handle.
+            unsafe { ffi::MPI_Type_contiguous(count, ffi::RSMPI_UINT8_T, &raw mut made.0) }
+        });
+        checked("MPI_Type_contiguous", code)?;
+        let code = without_communicator(|| {
+            // SAFETY: the datatype is live.
+            unsafe { ffi::MPI_Type_commit(&raw mut made.0) }
+        });
+        checked("MPI_Type_commit", code)?;
+        let context: *const Context<'_> = context;
+        // SAFETY: MPI is usable, and the datatype live.
+        let kept = unsafe { CONTEXT.keep(made.0, Address(context.expose_provenance())) };
+        told("MPI_Type_set_attr", kept)?;
+        Ok(made)
+    }
+}
+
+impl Drop for ElementType {
+    fn drop(&mut self) {
+        // SAFETY: a constant of the library.
+        if self.0 == unsafe { ffi::RSMPI_DATATYPE_NULL } {
+            return;
+        }
+        // SAFETY: the datatype was made here, and is freed once. MPI keeps one that is in use.
+        without_communicator(|| unsafe { ffi::MPI_Type_free(&raw mut self.0) });
+    }
+}
+
+/// The address of a [`Context`], which is kept on the datatype of its reduction.
+struct Address(usize);
+
+impl OnDatatype for Address {
+    fn of_duplicate(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+static CONTEXT: Attribute<Address> = Attribute::new();
+
+/// MPI's operation for all reductions.
+struct Operation(MPI_Op);
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Operation {}
+
+static OPERATION: Mutex<Option<Operation>> = Mutex::new(None);
+
+/// Returns the operation, which the first call creates.
+fn operation() -> Result<MPI_Op, Error> {
+    let mut known = OPERATION.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Operation(operation)) = &*known {
+        return Ok(*operation);
+    }
+    // SAFETY: a constant of the library.
+    let mut operation = unsafe { ffi::RSMPI_SUM };
+    // SAFETY: MPI is usable; the function has the type of MPI 4.1 section 6.9.5, and is not commutative.
+    let code = without_communicator(|| unsafe { ffi::MPI_Op_create(Some(combine), 0, &raw mut operation) });
+    checked("MPI_Op_create", code)?;
+    at_end(free);
+    Ok(known.insert(Operation(operation)).0)
+}
+
+/// Frees the operation and the key of the attribute when MPI ends.
+fn free() {
+    if let Some(Operation(mut operation)) = OPERATION.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        // SAFETY: MPI is usable; the operation was made here, and is freed once.
+        unsafe { ffi::MPI_Op_free(&raw mut operation) };
+    }
+    // SAFETY: MPI is usable.
+    unsafe { CONTEXT.end() };
+}
+
+/// Combines the elements of two vectors: MPI's callback.
+unsafe extern "C" fn combine(
+    lower: *mut c_void,
+    higher: *mut c_void,
+    count: *mut c_int,
+    datatype: *mut MPI_Datatype,
+) {
+    // SAFETY: MPI passes a count and a datatype. The datatype is that of a reduction under way, whose context
+    // lives until its call returns.
+    let (count, address) = unsafe { (*count, CONTEXT.get(*datatype)) };
+    let (Ok(Some(Address(address))), Ok(count)) = (address, usize::try_from(count)) else { return };
+    // SAFETY: the address of a context that lives.
+    let context = unsafe { &*ptr::with_exposed_provenance::<Context<'_>>(*address) };
+    if count == 0 {
+        return;
+    }
+    let size = count * context.element;
+    // SAFETY: MPI passes two vectors of `count` elements, which do not overlap.
+    let (lower, higher) = unsafe {
+        (
+            slice::from_raw_parts(lower.cast::<u8>(), size),
+            slice::from_raw_parts_mut(higher.cast::<u8>(), size),
+        )
+    };
+    // No panic may leave a function of C.
+    let combined = catch_unwind(AssertUnwindSafe(|| (context.combine)(lower, higher)));
+    if let Err(panic) = combined {
+        context.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+    }
+}

@@ -1,0 +1,590 @@
+//! Windows: memory of each rank that other ranks read and write (MPI 4.1 chapter 12).
+//!
+//! A window and its epochs are closures. So they end by themselves, in a panic too, and nobody can forget
+//! them. While a window is open, its memory is borrowed, and the program reaches it only where MPI allows
+//! that.
+
+use std::{
+    marker::PhantomData,
+    os::raw::{c_int, c_void},
+    ptr,
+};
+
+use ::mpi::{
+    Rank,
+    collective::SystemOperation,
+    ffi::{self, MPI_Aint, MPI_Comm, MPI_Group, MPI_Win},
+    raw::AsRaw,
+    topology::Communicator,
+};
+
+use super::{
+    MessageCollectives, Receivable, Sendable,
+    blocks::wire_plan,
+    members::{Members, intracommunicator, members},
+};
+use crate::{
+    Error, Layout, MpiDatatype,
+    engine::Plan,
+    layout::{LayoutDatatype, WholeElements},
+    mpi::{called, checked, true_code, without_communicator},
+    types::AnyPattern,
+};
+
+/// Opens a window over the values of each rank while `body` runs, with epochs in which all ranks take part:
+/// [`fence`](Window::fence) and [`exchange`](Window::exchange). All ranks of the communicator must make this
+/// call, with values of one type; their numbers may differ.
+///
+/// ```no_run
+/// use dtype_runtime::{layout, wire::window};
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let next = (world.rank() + 1) % world.size();
+/// let (own, mut values) = ([f64::from(world.rank()); 10], vec![0.0; 20]);
+/// window(&world, &mut values, |window| {
+///     // Ten values go to every second place of the next rank's window.
+///     window.fence(|epoch| epoch.put(&own, next, &layout!(f64[20] => [..;2])))??;
+///     println!("{}", window.values()[2]);
+///     Ok::<_, dtype_runtime::Error>(())
+/// })??;
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Wire`] if a rank has values of another type; an error if an MPI call fails. The values may have
+/// been written then.
+pub fn window<C, T, R>(
+    communicator: &C,
+    values: &mut [T],
+    body: impl FnOnce(&mut Window<'_, T>) -> R,
+) -> Result<R, Error>
+where
+    C: Communicator + ?Sized,
+    T: MpiDatatype + AnyPattern,
+{
+    let (open, values) = Open::new(communicator, values)?;
+    Ok(body(&mut Window { open, values, borrow: PhantomData }))
+}
+
+/// Opens a window over the values of each rank while `body` runs, with epochs in which only one rank takes
+/// part: [`lock`](PassiveWindow::lock) and [`lock_all`](PassiveWindow::lock_all). A rank reaches its own
+/// values in the same way as those of others. All ranks of the communicator must make this call.
+///
+/// ```no_run
+/// use dtype_runtime::{layout, wire::passive_window};
+/// use mpi::{collective::SystemOperation, traits::*};
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let mut counters = vec![0u64; 4];
+/// passive_window(&world, &mut counters, |window| {
+///     let first = layout!(u64[4] => [0]);
+///     window.lock_all(|epoch| epoch.accumulate(&1u64, SystemOperation::sum(), 0, &first))??;
+///     Ok::<_, dtype_runtime::Error>(())
+/// })??;
+/// assert!(world.rank() > 0 || counters[0] == world.size() as u64);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// The errors of [`window`].
+pub fn passive_window<C, T, R>(
+    communicator: &C,
+    values: &mut [T],
+    body: impl FnOnce(&mut PassiveWindow<'_, T>) -> R,
+) -> Result<R, Error>
+where
+    C: Communicator + ?Sized,
+    T: MpiDatatype + AnyPattern,
+{
+    let (open, _) = Open::new(communicator, values)?;
+    Ok(body(&mut PassiveWindow { open, borrow: PhantomData }))
+}
+
+/// A window that is open, with epochs in which all ranks, or groups of ranks, take part: see [`window()`].
+pub struct Window<'w, T> {
+    open: Open,
+    /// The values. All access uses this one pointer, which MPI has, too.
+    values: *mut [T],
+    borrow: PhantomData<&'w mut [T]>,
+}
+
+/// A window that is open, with epochs in which only one rank takes part: see [`passive_window`].
+pub struct PassiveWindow<'w, T> {
+    open: Open,
+    borrow: PhantomData<&'w mut [T]>,
+}
+
+impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
+    /// Returns the values of this rank, between epochs.
+    pub fn values(&self) -> &[T] {
+        // SAFETY: the values are borrowed mutably as long as the window. No epoch is open, so no rank has
+        // access.
+        unsafe { &*self.values }
+    }
+
+    /// Returns the values of this rank for writing, between epochs.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `values`.
+        unsafe { &mut *self.values }
+    }
+
+    /// Runs an epoch of all ranks (`MPI_Win_fence` before and after). All ranks must make this call. Values
+    /// that are sent or received in the epoch are borrowed until its end.
+    ///
+    /// # Errors
+    /// An error if an MPI call fails.
+    pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> R) -> Result<R, Error> {
+        self.open.fence()?;
+        let end = AtEnd(&self.open, Open::fence);
+        let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
+        end.now()?;
+        Ok(result)
+    }
+
+    /// Runs an epoch of some ranks: this rank writes to and reads from `targets`, and `origins` do so here
+    /// (`MPI_Win_post`, `MPI_Win_start`, `MPI_Win_complete`, `MPI_Win_wait`). Each of these ranks must make
+    /// the call with this rank on the other side.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if a rank is none of the communicator, or if the body names one that is not in
+    /// `targets`; an error if an MPI call fails.
+    pub fn exchange<'e, R>(
+        &'e mut self,
+        targets: &[Rank],
+        origins: &[Rank],
+        body: impl FnOnce(&Epoch<'e, T>) -> R,
+    ) -> Result<R, Error> {
+        let [access, exposure] = [Group::of(&self.open, targets)?, Group::of(&self.open, origins)?];
+        self.open.call("MPI_Win_post", |window| {
+            // SAFETY: the window and the group are live.
+            unsafe { ffi::MPI_Win_post(exposure.0, 0, window) }
+        })?;
+        self.open.call("MPI_Win_start", |window| {
+            // SAFETY: the window and the group are live.
+            unsafe { ffi::MPI_Win_start(access.0, 0, window) }
+        })?;
+        let end = AtEnd(&self.open, |open| {
+            // SAFETY: both epochs are open.
+            let completed = open.call("MPI_Win_complete", |window| unsafe { ffi::MPI_Win_complete(window) });
+            // SAFETY: as above.
+            completed.and(open.call("MPI_Win_wait", |window| unsafe { ffi::MPI_Win_wait(window) }))
+        });
+        let targets = Some(targets.to_vec());
+        let result = body(&Epoch { open: &self.open, target: targets, values: PhantomData });
+        end.now()?;
+        Ok(result)
+    }
+}
+
+/// The kind of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lock {
+    /// Other ranks may lock the window of the target at a time.
+    Shared,
+    /// No other rank locks the window of the target at a time.
+    Exclusive,
+}
+
+impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
+    /// Runs an epoch with one target (`MPI_Win_lock` and `MPI_Win_unlock`). Values that are sent or received
+    /// in the epoch are borrowed until its end.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if the target is no rank of the communicator; an error if an MPI call fails.
+    pub fn lock<'e, R>(
+        &'e mut self,
+        lock: Lock,
+        target: Rank,
+        body: impl FnOnce(&Epoch<'e, T>) -> R,
+    ) -> Result<R, Error> {
+        self.open.check(target)?;
+        let kind = match lock {
+            Lock::Shared => ffi::MPI_LOCK_SHARED,
+            Lock::Exclusive => ffi::MPI_LOCK_EXCLUSIVE,
+        };
+        self.open.call("MPI_Win_lock", |window| {
+            // SAFETY: the window is live, and the target one of its ranks.
+            unsafe { ffi::MPI_Win_lock(kind as c_int, target, 0, window) }
+        })?;
+        let end = AtEnd(&self.open, move |open| {
+            // SAFETY: the target is locked.
+            open.call("MPI_Win_unlock", |window| unsafe { ffi::MPI_Win_unlock(target, window) })
+        });
+        let targets = Some(vec![target]);
+        let result = body(&Epoch { open: &self.open, target: targets, values: PhantomData });
+        end.now()?;
+        Ok(result)
+    }
+
+    /// Runs an epoch with all ranks as targets, which other ranks share (`MPI_Win_lock_all` and
+    /// `MPI_Win_unlock_all`).
+    ///
+    /// # Errors
+    /// An error if an MPI call fails.
+    pub fn lock_all<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> R) -> Result<R, Error> {
+        // SAFETY: the window is live.
+        self.open.call("MPI_Win_lock_all", |window| unsafe { ffi::MPI_Win_lock_all(0, window) })?;
+        let end = AtEnd(&self.open, |open| {
+            // SAFETY: all targets are locked.
+            open.call("MPI_Win_unlock_all", |window| unsafe { ffi::MPI_Win_unlock_all(window) })
+        });
+        let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
+        end.now()?;
+        Ok(result)
+    }
+}
+
+/// An epoch: the time in which a rank writes to and reads from windows. Its calls only start transfers, which
+/// end with the epoch. Values that it sends or receives live at least for `'e`: longer than the epoch.
+pub struct Epoch<'e, T> {
+    open: &'e Open,
+    /// The ranks that may be targets; `None` for all.
+    target: Option<Vec<Rank>>,
+    // Invariant, so that nobody shortens the lifetime.
+    values: PhantomData<Borrowed<'e, T>>,
+}
+
+/// The values that an epoch borrows.
+type Borrowed<'e, T> = (fn(&'e ()) -> &'e (), T);
+
+impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
+    /// Writes values into the part of the target's values that a layout selects (`MPI_Put`). The values may
+    /// have another layout, with equally many of the same types. Nothing else may be written there in this
+    /// epoch, or read.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if the target is no target of the epoch; [`Error::Shape`] if the layout is not of an
+    /// array of as many elements as the target's values; [`Error::Fit`] for another number of values, and
+    /// [`Error::Signature`] for other types; an error if an MPI call fails.
+    pub fn put<M, L>(&self, message: &'e M, target: Rank, layout: &L) -> Result<(), Error>
+    where
+        M: Sendable + ?Sized,
+        L: Layout<Element = T, Selects: WholeElements>,
+    {
+        let (own, there) = (message.typed()?, self.there(message, target, layout)?);
+        self.open.call("MPI_Put", |window| {
+            // SAFETY: the values live until the epoch ends, and the layout is within the window of the
+            // target.
+            unsafe {
+                ffi::MPI_Put(
+                    own.place,
+                    own.count,
+                    own.datatype.as_raw(),
+                    target,
+                    there.offset,
+                    1,
+                    there.datatype.as_raw(),
+                    window,
+                )
+            }
+        })
+    }
+
+    /// Reads the part of the target's values that a layout selects (`MPI_Get`). The values arrive before the
+    /// epoch ends.
+    ///
+    /// # Errors
+    /// The errors of [`put`](Self::put); [`Error::Restricted`] if not every pattern is a valid value of the
+    /// destination.
+    pub fn get<M, L>(&self, into: &'e mut M, target: Rank, layout: &L) -> Result<(), Error>
+    where
+        M: Receivable + ?Sized,
+        L: Layout<Element = T, Selects: WholeElements>,
+    {
+        if !into.any_pattern() {
+            return Err(Error::Restricted);
+        }
+        let there = self.there(into, target, layout)?;
+        let own = into.typed_mut()?;
+        self.open.call("MPI_Get", |window| {
+            // SAFETY: the destination is borrowed until the epoch ends, any bytes may be written there, and
+            // the layout is within the window of the target.
+            unsafe {
+                ffi::MPI_Get(
+                    own.place,
+                    own.count,
+                    own.datatype.as_raw(),
+                    target,
+                    there.offset,
+                    1,
+                    there.datatype.as_raw(),
+                    window,
+                )
+            }
+        })
+    }
+
+    /// Combines values with the part of the target's values that a layout selects (`MPI_Accumulate`). Each
+    /// element is combined at once, so several ranks may accumulate into one element.
+    ///
+    /// # Errors
+    /// The errors of [`put`](Self::put); [`Error::Wire`] if the values are not numbers of one base type.
+    pub fn accumulate<M, L>(
+        &self,
+        message: &'e M,
+        operation: SystemOperation,
+        target: Rank,
+        layout: &L,
+    ) -> Result<(), Error>
+    where
+        M: Sendable + ?Sized,
+        L: Layout<Element = T, Selects: WholeElements>,
+    {
+        if T::BYTES || !T::FACTS.any_pattern || !Plan::of::<T>().is_of_one_type() {
+            let reason = "MPI accumulates numbers of one base type, such as `f64` or `u32`; read, combine \
+                          and write other values in an exclusive epoch";
+            return Err(Error::Wire { wire: "typed", reason });
+        }
+        let (own, there) = (message.typed()?, self.there(message, target, layout)?);
+        self.open.call("MPI_Accumulate", |window| {
+            // SAFETY: as in `put`.
+            unsafe {
+                ffi::MPI_Accumulate(
+                    own.place,
+                    own.count,
+                    own.datatype.as_raw(),
+                    target,
+                    there.offset,
+                    1,
+                    there.datatype.as_raw(),
+                    operation.as_raw(),
+                    window,
+                )
+            }
+        })
+    }
+
+    /// Waits until all transfers of this epoch that this rank has started to the target are complete there
+    /// (`MPI_Win_flush`), in an epoch with a lock.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if the target is no target of the epoch; an error if an MPI call fails, also in other
+    /// epochs.
+    pub fn flush(&self, target: Rank) -> Result<(), Error> {
+        self.check(target)?;
+        // SAFETY: the window is live, and the target one of its ranks.
+        self.open.call("MPI_Win_flush", |window| unsafe { ffi::MPI_Win_flush(target, window) })
+    }
+
+    fn check(&self, target: Rank) -> Result<(), Error> {
+        self.open.check(target)?;
+        let ranks = self.open.ranks();
+        match &self.target {
+            Some(targets) if !targets.contains(&target) => Err(Error::Rank { rank: target, ranks }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the place of a message at the target.
+    fn there<M, L>(&self, message: &M, target: Rank, layout: &L) -> Result<There, Error>
+    where
+        M: Sendable + ?Sized,
+        L: Layout<Element = T>,
+    {
+        self.check(target)?;
+        let (region, elements) = (layout.region(), self.open.lengths[target as usize]);
+        if region.array_elements() != elements {
+            return Err(Error::Shape { expected: region.shape.to_vec(), found: vec![elements] });
+        }
+        let plan = wire_plan(layout)?;
+        let (expected, found) = (plan.packed_size(), message.packed_size());
+        if expected != found {
+            return Err(Error::Fit { value: T::FACTS.packed_size, expected, found: Some(found), from: None });
+        }
+        message.plan().same_signature(&plan, found)?;
+        Ok(There { offset: layout.offset() as MPI_Aint, datatype: layout.datatype()? })
+    }
+}
+
+/// A place in the window of another rank.
+struct There {
+    /// The bytes from the start of the window to the first value.
+    offset: MPI_Aint,
+    datatype: LayoutDatatype,
+}
+
+/// A window that is open.
+struct Open {
+    window: MPI_Win,
+    communicator: MPI_Comm,
+    /// The number of elements of each rank.
+    lengths: Vec<usize>,
+    /// The values of the program and the memory of MPI that stands for them, if the library cannot open a
+    /// window over the values themselves.
+    copied: Option<Copied>,
+}
+
+/// Memory of the program, memory of MPI, and their size in bytes.
+struct Copied {
+    program: *mut u8,
+    window: *mut u8,
+    size: usize,
+}
+
+impl Open {
+    /// Opens a window over the values of each rank (`MPI_Win_create`).
+    fn new<C: Communicator + ?Sized, T: MpiDatatype + AnyPattern>(
+        communicator: &C,
+        values: &mut [T],
+    ) -> Result<(Self, *mut [T]), Error> {
+        let Members { communicator: raw, .. } = members(communicator)?;
+        intracommunicator(raw)?;
+        let plan = Plan::of::<T>();
+        let own = [values.len() as u64, size_of::<T>() as u64, plan.fingerprint(0..plan.packed_size())];
+        let all = communicator.all_gather_vec(&own)?;
+        if all.iter().any(|[_, size, signature]| [*size, *signature] != own[1..]) {
+            let reason = "the values of a window must have the same type on all ranks";
+            return Err(Error::Wire { wire: "typed", reason });
+        }
+        // A type for which the program vouches: parts of values may be mixed here.
+        if !T::FACTS.any_pattern {
+            return Err(Error::Restricted);
+        }
+        let lengths = all.iter().map(|[length, ..]| *length as usize).collect();
+        // SAFETY: a constant of the library.
+        let mut window = unsafe { ffi::RSMPI_WIN_NULL };
+        let values: *mut [T] = values;
+        let (place, size) = (values.cast::<c_void>(), (values.len() * size_of::<T>()) as MPI_Aint);
+        let created = called("MPI_Win_create", raw, || {
+            // SAFETY: the memory is borrowed mutably until the window is freed. Any bytes may be written
+            // there.
+            unsafe { ffi::MPI_Win_create(place, size, 1, ffi::RSMPI_INFO_NULL, raw, &raw mut window) }
+        });
+        let (mut open, mut values) = (Self { window, communicator: raw, lengths, copied: None }, values);
+        match created {
+            // Open MPI 4.1 creates no window of a single rank, but allocates one.
+            Err(_) if open.ranks() == 1 => values = open.allocate(values)?,
+            created => created?,
+        }
+        // SAFETY: the window was just created.
+        let code = unsafe { ffi::MPI_Win_set_errhandler(open.window, ffi::RSMPI_ERRORS_RETURN) };
+        checked("MPI_Win_set_errhandler", code)?;
+        Ok((open, values))
+    }
+
+    /// Opens a window over memory of MPI, and moves the values there until the window is freed
+    /// (`MPI_Win_allocate`).
+    fn allocate<T>(&mut self, values: *mut [T]) -> Result<*mut [T], Error> {
+        let (size, mut place) = (values.len() * size_of::<T>(), ptr::null_mut::<c_void>());
+        called("MPI_Win_allocate", self.communicator, || {
+            let (info, place) = (
+                // SAFETY: a constant of the library.
+                unsafe { ffi::RSMPI_INFO_NULL },
+                (&raw mut place).cast::<c_void>(),
+            );
+            // SAFETY: there is room for a pointer and a handle.
+            unsafe {
+                ffi::MPI_Win_allocate(
+                    size as MPI_Aint,
+                    1,
+                    info,
+                    self.communicator,
+                    place,
+                    &raw mut self.window,
+                )
+            }
+        })?;
+        if size == 0 {
+            return Ok(values);
+        }
+        let (program, window) = (values.cast::<u8>(), place.cast::<u8>());
+        // SAFETY: MPI has allocated as many bytes, aligned for any type. The values are borrowed mutably, and
+        // not used until they are moved back.
+        unsafe { window.copy_from_nonoverlapping(program, size) };
+        self.copied = Some(Copied { program, window, size });
+        Ok(ptr::slice_from_raw_parts_mut(window.cast(), values.len()))
+    }
+
+    fn ranks(&self) -> Rank {
+        self.lengths.len() as Rank
+    }
+
+    fn check(&self, rank: Rank) -> Result<(), Error> {
+        let ranks = self.ranks();
+        if (0..ranks).contains(&rank) { Ok(()) } else { Err(Error::Rank { rank, ranks }) }
+    }
+
+    /// Makes a call on the window. Its errors are returned; some libraries raise them on other handlers.
+    fn call(&self, name: &'static str, call: impl FnOnce(MPI_Win) -> c_int) -> Result<(), Error> {
+        let code = without_communicator(|| true_code(call(self.window)));
+        Ok(checked(name, code)?)
+    }
+
+    fn fence(&self) -> Result<(), Error> {
+        // SAFETY: the window is live.
+        self.call("MPI_Win_fence", |window| unsafe { ffi::MPI_Win_fence(0, window) })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(Copied { program, window, size }) = self.copied.take() {
+            // SAFETY: the values are still borrowed mutably, and no epoch is open.
+            unsafe { program.copy_from_nonoverlapping(window, size) };
+        }
+        // SAFETY: a constant of the library.
+        if self.window == unsafe { ffi::RSMPI_WIN_NULL } {
+            return;
+        }
+        // SAFETY: no epoch is open, and the window is freed once, by all ranks.
+        without_communicator(|| unsafe { ffi::MPI_Win_free(&raw mut self.window) });
+    }
+}
+
+/// The end of an epoch, which also comes in a panic.
+struct AtEnd<'o, F: FnMut(&Open) -> Result<(), Error>>(&'o Open, F);
+
+impl<F: FnMut(&Open) -> Result<(), Error>> AtEnd<'_, F> {
+    /// Ends the epoch.
+    fn now(mut self) -> Result<(), Error> {
+        let ended = (self.1)(self.0);
+        std::mem::forget(self);
+        ended
+    }
+}
+
+impl<F: FnMut(&Open) -> Result<(), Error>> Drop for AtEnd<'_, F> {
+    fn drop(&mut self) {
+        let _ = (self.1)(self.0);
+    }
+}
+
+/// A group of ranks.
+struct Group(MPI_Group);
+
+impl Group {
+    fn of(open: &Open, ranks: &[Rank]) -> Result<Self, Error> {
+        ranks.iter().try_for_each(|rank| open.check(*rank))?;
+        // SAFETY: a constant of the library.
+        let (mut all, mut some) = unsafe { (Self(ffi::RSMPI_GROUP_NULL), Self(ffi::RSMPI_GROUP_NULL)) };
+        called("MPI_Comm_group", open.communicator, || {
+            // SAFETY: the communicator is live; there is room for a handle.
+            unsafe { ffi::MPI_Comm_group(open.communicator, &raw mut all.0) }
+        })?;
+        // Twice the same rank would be an error.
+        let mut different = ranks.to_vec();
+        different.sort_unstable();
+        different.dedup();
+        called("MPI_Group_incl", open.communicator, || {
+            // SAFETY: the group is live, and has these ranks; there is room for a handle.
+            unsafe {
+                ffi::MPI_Group_incl(all.0, different.len() as c_int, different.as_ptr(), &raw mut some.0)
+            }
+        })?;
+        Ok(some)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // SAFETY: a constant of the library, and a group that was made here and is freed once.
+        unsafe {
+            if self.0 != ffi::RSMPI_GROUP_NULL {
+                ffi::MPI_Group_free(&raw mut self.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Files that several ranks write and read together, against their bytes on the disk.
+
+use std::{fs, path::PathBuf};
+
+use dtype_runtime::{
+    Error, MpiDatatype, layout,
+    layout::{ArrayOrder, Darray, Subarray},
+    pack,
+    traits::*,
+    wire::{File, FileOptions},
+};
+use mpi::{
+    topology::{Color, SimpleCommunicator},
+    traits::*,
+};
+
+use crate::{
+    engine::Random,
+    redistribution::{Element, Mixed, Padded, distribution},
+};
+
+/// Returns the path of a file of this run, the same on all ranks.
+fn path(world: &SimpleCommunicator, name: &str) -> PathBuf {
+    let own = (world.rank() == 0).then(|| {
+        let path = std::env::temp_dir().join(format!("dtype-{}-{name}", std::process::id()));
+        path.to_str().expect("a path of text").to_owned()
+    });
+    PathBuf::from(world.process_at_rank(0).broadcast_message(own).unwrap())
+}
+
+/// Returns the bytes of a file, which all ranks have written.
+fn on_disk(world: &SimpleCommunicator, path: &PathBuf) -> Vec<u8> {
+    world.barrier();
+    let found = fs::read(path).unwrap();
+    world.barrier();
+    found
+}
+
+fn remove(world: &SimpleCommunicator, path: &PathBuf) {
+    world.barrier();
+    if world.rank() == 0 {
+        fs::remove_file(path).unwrap();
+    }
+    world.barrier();
+}
+
+fn distributed<T: Element, const D: usize>(world: &SimpleCommunicator, drawn: &mut Random, case: usize) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let gsizes: [usize; D] = std::array::from_fn(|_| drawn.below(8));
+    let own = distribution::<D>(drawn, gsizes, rank, ranks);
+    let path = path(world, "array");
+    let elements: usize = gsizes.iter().product();
+    let offset = [0, 3, 1000][drawn.below(3)];
+    {
+        let mut file = File::create(world, &path).unwrap();
+        let arrays = own.arrays::<T>(gsizes, 1, 7);
+        let arrays: Vec<&Vec<T>> = arrays.iter().collect();
+        file.write_distributed_all(offset, own.parts(), &arrays).unwrap();
+        // Other calls see bytes again.
+        if elements > 0 {
+            assert_eq!(file.size().unwrap(), offset + (elements * pack(&[T::of(0)]).len()) as u64);
+        }
+        file.close().unwrap();
+    }
+    let expected: Vec<T> = (0..elements as u64).map(|number| T::of(number + 1)).collect();
+    let found = on_disk(world, &path);
+    assert_eq!(
+        found.get(offset as usize..).unwrap_or_default(),
+        pack(&expected),
+        "case {case} of {gsizes:?}"
+    );
+
+    // Read by fewer ranks, with another distribution.
+    let some = ranks.div_ceil(2);
+    let color = if rank < some { Color::with_value(0) } else { Color::with_value(1) };
+    let group = world.split_by_color(color).unwrap();
+    let other = distribution::<D>(drawn, gsizes, rank, some.max(1));
+    if rank < some {
+        let mut file = File::open(&group, &path).unwrap();
+        let mut arrays = other.arrays::<T>(gsizes, 5000, 9);
+        file.read_distributed_all(offset, other.parts(), &mut arrays.iter_mut().collect::<Vec<_>>()).unwrap();
+        assert!(arrays == other.arrays::<T>(gsizes, 1, 9), "case {case} of {gsizes:?}");
+    }
+    remove(world, &path);
+}
+
+/// Writes and reads files in every way.
+pub fn files(world: &SimpleCommunicator) {
+    let mut drawn = Random(dtype_tests::seed(61));
+    for case in 0..if dtype_tests::is_long() { 200 } else { 8 } {
+        distributed::<f64, 1>(world, &mut drawn, case);
+        distributed::<Mixed, 2>(world, &mut drawn, case);
+        distributed::<f64, 3>(world, &mut drawn, case);
+    }
+    calls(world);
+    views(world);
+    mistakes(world);
+}
+
+/// A value with padding, and a part that must be checked.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct Line {
+    is_last: bool,
+    value: f64,
+}
+
+fn calls(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let line = |rank: usize, i: usize| Line { is_last: i == 2, value: (10 * rank + i) as f64 };
+    let lines = |rank: usize| [0, 1, 2].map(|i| line(rank, i));
+    let (path, size) = (path(world, "calls"), 27);
+    let all: Vec<u8> = (0..ranks).flat_map(|rank| pack(&lines(rank))).collect();
+    let at = (rank * size) as u64;
+    let next = (rank + 1) % ranks;
+    let mut file = File::create(world, &path).unwrap();
+    let mut read = [Line { is_last: false, value: 0.0 }; 3];
+
+    file.write_at(at, &lines(rank)).unwrap();
+    assert_eq!(on_disk(world, &path), all);
+    file.read_at((next * size) as u64, &mut read).unwrap();
+    assert_eq!(read, lines(next));
+    world.barrier();
+    file.set_size(0).unwrap();
+    file.write_at_all(at, &lines(rank)[..]).unwrap();
+    assert_eq!((on_disk(world, &path), file.size().unwrap()), (all.clone(), all.len() as u64));
+    read.fill(line(9, 9));
+    file.read_at_all((next * size) as u64, &mut read[..]).unwrap();
+    assert_eq!(read, lines(next));
+    // A column of a matrix goes out and in.
+    let matrix = lines(rank).map(|line| [line; 2]);
+    let column = layout!(Line[3][2] => [.., 1]);
+    world.barrier();
+    file.set_size(0).unwrap();
+    file.start_write_at(at, &column.of(&matrix)).unwrap().finish().unwrap();
+    assert_eq!(on_disk(world, &path), all);
+    let mut into = [[line(9, 9); 2]; 3];
+    file.start_read_at((next * size) as u64, &mut column.of_mut(&mut into)).unwrap().finish().unwrap();
+    assert_eq!(into.map(|row| row[1]), lines(next));
+    world.barrier();
+    file.set_size(0).unwrap();
+    file.seek_ordered(0).unwrap();
+    // In the order of the ranks, of other sizes each.
+    file.write_ordered(&vec![rank as u16; rank + 1]).unwrap();
+    let expected: Vec<u16> = (0..ranks).flat_map(|rank| vec![rank as u16; rank + 1]).collect();
+    assert_eq!(on_disk(world, &path), pack(&expected));
+    file.seek_ordered(0).unwrap();
+    let mut ordered = vec![99u16; rank + 1];
+    file.read_ordered(&mut ordered).unwrap();
+    assert_eq!(ordered, vec![rank as u16; rank + 1]);
+    file.sync().unwrap();
+    // The file ends before: nothing is written to the values.
+    let error = file.read_at(1000, &mut read).unwrap_err();
+    assert!(error.to_string().contains("0 of 27 bytes were transferred"), "{error}");
+    assert_eq!(read, lines(next));
+    // Bytes that are no `bool`.
+    world.barrier();
+    file.write_at_all(at, &[7u8; 27]).unwrap();
+    // Another rank may have written them (MPI 4.1 section 14.6.1).
+    file.sync().unwrap();
+    world.barrier();
+    file.sync().unwrap();
+    assert!(matches!(file.read_at(at, &mut read), Err(Error::InvalidValue { .. })));
+    // Nothing of nothing.
+    file.write_at_all::<[u8]>(0, &[]).unwrap();
+    file.read_at_all::<[u8]>(0, &mut []).unwrap();
+    file.close().unwrap();
+    remove(world, &path);
+}
+
+fn views(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let path = path(world, "views");
+    // Numbers go to the ranks in turn. The file begins with eight bytes of something else.
+    let options =
+        FileOptions::new().read(true).write(true).create_new(true).hint("romio_no_indep_rw", "false");
+    let mut file = options.open(world, &path).unwrap();
+    let own: Vec<u32> = (0..10).map(|i| (i * ranks + rank) as u32).collect();
+    let turns = layout!(u32[ranks] => [rank]).unwrap();
+    {
+        let mut view = file.view(8, &turns).unwrap();
+        view.write_at_all(0, &own[..4]).unwrap();
+        view.write_at(4, &own[4..]).unwrap();
+        world.barrier();
+        let mut read = [0u32; 3];
+        view.read_at_all(2, &mut read).unwrap();
+        assert_eq!(read, own[2..5]);
+        view.read_at(7, &mut read).unwrap();
+        assert_eq!(read, own[7..]);
+        assert!(matches!(view.write_at(0, &0.5f64), Err(Error::Signature { .. })));
+    }
+    let expected: Vec<u32> = (0..10 * ranks as u32).collect();
+    assert_eq!(on_disk(world, &path)[8..], pack(&expected));
+    // A view of a rank that sees nothing, and one that does not ascend.
+    let end = if rank == 0 { 0 } else { ranks };
+    let mut view = file.view(8, &layout!(u32[ranks] => [..end]).unwrap()).unwrap();
+    let mut read = vec![0u32; if rank == 0 { 0 } else { ranks }];
+    view.read_at_all(0, &mut read).unwrap();
+    assert_eq!(read, expected[..read.len()]);
+    let four = 4;
+    let descending = [
+        layout!(u32[four] => [..;-1]).unwrap(),
+        layout!(u32[four] => [{[0, 2, 1]}]).unwrap(),
+        layout!(u32[four] => [2..] + [..2]).unwrap(),
+    ];
+    for layout in descending {
+        assert_eq!(file.view(0, &layout).map(|_| ()).unwrap_err(), Error::Ascending);
+    }
+    assert_eq!(
+        file.view(0, &layout!(Padded[four] => [{[1, 1]}]).unwrap()).map(|_| ()).unwrap_err(),
+        Error::Ascending
+    );
+    drop(file);
+    remove(world, &path);
+}
+
+fn mistakes(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let none = path(world, "none");
+    let error = File::open(world, &none).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains(none.to_str().unwrap()) && error.contains("MPI_File_open"), "{error}");
+    let path = path(world, "mistakes");
+    let mut file = File::create(world, &path).unwrap();
+    assert!(FileOptions::new().write(true).create_new(true).open(world, &path).is_err());
+    let rows = Darray::blocks(rank, [ranks, 3], [ranks, 1]);
+    assert!(matches!(file.write_distributed(0, &rows, &vec![0.5f64; 2]), Err(Error::Shape { .. })));
+    let several: [Subarray<2>; 2] = [0, 1].map(|k| Subarray {
+        sizes: [ranks, 4],
+        subsizes: [1, 2],
+        starts: [rank, 2 * k],
+        order: ArrayOrder::RowMajor,
+    });
+    assert!(matches!(file.write_distributed(0, &several, &vec![0.5f64; 2]), Err(Error::Parameter { .. })));
+    file.write_distributed(0, &rows, &vec![rank as f64; 3]).unwrap();
+    file.close().unwrap();
+    let mut read_only = File::open(world, &path).unwrap();
+    assert!(matches!(read_only.write_at(0, &1u8), Err(Error::File { .. })));
+    let mut own = vec![0.0; 3];
+    read_only.read_distributed(0, &rows, &mut own).unwrap();
+    assert_eq!(own, [rank as f64; 3]);
+    drop(read_only);
+    remove(world, &path);
+}

@@ -1,0 +1,242 @@
+//! One-sided transfers: every rank computes what all ranks write, and compares.
+
+use std::panic::{self, AssertUnwindSafe};
+
+use dtype_runtime::{
+    Error, MpiDatatype, layout,
+    layout::{ArrayOrder, Subarray},
+    wire::{Lock, passive_window, window},
+};
+use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*};
+
+use crate::engine::Random;
+
+/// Numbers with padding between them.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Mixed {
+    tag: u8,
+    value: f64,
+}
+
+/// Writes to and reads from windows in every kind of epoch.
+pub fn windows(world: &SimpleCommunicator) {
+    let mut drawn = Random(dtype_tests::seed(59));
+    for _ in 0..if dtype_tests::is_long() { 300 } else { 10 } {
+        boxes(world, &mut drawn);
+    }
+    pairs(world);
+    passive(world);
+    mistakes(world);
+}
+
+/// In each epoch, each rank puts a column into a box of its own in every window, and gets a box of another
+/// rank's.
+fn boxes(world: &SimpleCommunicator, drawn: &mut Random) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    // The rows of a window are divided among the ranks that write.
+    let columns = drawn.below(6);
+    let heights: Vec<usize> = (0..ranks).map(|_| drawn.below(4)).collect();
+    let rows: usize = heights.iter().sum();
+    let start = |of: usize| heights[..of].iter().sum::<usize>();
+    let (first, width) = (drawn.below(columns + 1), drawn.below(columns + 1));
+    let width = width.min(columns - first);
+    let part = |of: usize| {
+        let (sizes, subsizes) = ([rows, columns], [heights[of], width]);
+        Subarray { sizes, subsizes, starts: [start(of), first], order: ArrayOrder::RowMajor }
+            .layout::<Mixed>()
+            .unwrap()
+    };
+    let value = |from: usize, to: usize, i: usize| Mixed {
+        tag: (from + to) as u8,
+        value: (100 * from + 10 * to + i) as f64,
+    };
+    // The values for one target are a column of a matrix.
+    let count = heights[rank] * width;
+    let source: Vec<Mixed> = (0..count * ranks).map(|at| value(rank, at % ranks, at / ranks)).collect();
+    let column = |to: usize| layout!(Mixed[count][ranks] => [.., to]).unwrap();
+    let sent: Vec<_> = (0..ranks).map(column).collect();
+    let sent: Vec<_> = sent.iter().map(|layout| layout.of(&source).unwrap()).collect();
+    let expected = |of: usize| {
+        let mut all = vec![Mixed::default(); rows * columns];
+        for from in 0..ranks {
+            for i in 0..heights[from] * width {
+                all[(start(from) + i / width) * columns + first + i % width] = value(from, of, i);
+            }
+        }
+        all
+    };
+    let mut values = vec![Mixed::default(); rows * columns];
+    let mut fetched: Vec<Vec<Mixed>> =
+        (0..ranks).map(|from| vec![Mixed::default(); heights[from] * width]).collect();
+    window(world, &mut values, |window| {
+        window
+            .fence(|epoch| (0..ranks).try_for_each(|to| epoch.put(&sent[to], to as i32, &part(rank))))
+            .unwrap()
+            .unwrap();
+        assert_eq!(window.values(), expected(rank));
+        // What the ranks have written at the next rank.
+        let next = (rank + 1) % ranks;
+        window
+            .fence(|epoch| {
+                fetched
+                    .iter_mut()
+                    .enumerate()
+                    .try_for_each(|(from, into)| epoch.get(into, next as i32, &part(from)))
+            })
+            .unwrap()
+            .unwrap();
+        for (from, fetched) in fetched.iter().enumerate() {
+            assert!(fetched.iter().enumerate().all(|(i, found)| *found == value(from, next, i)));
+        }
+        // Values may be changed between epochs.
+        window.values_mut().fill(Mixed::default());
+        window.fence(|_| ()).unwrap();
+    })
+    .unwrap();
+    assert!(values.iter().all(|value| *value == Mixed::default()));
+}
+
+/// Epochs of neighbours in a ring.
+fn pairs(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    let mut ghosts = [0.0f64; 2];
+    let own = f64::from(rank);
+    let end = layout!(f64[2] => [1]);
+    window(world, &mut ghosts, |window| {
+        window
+            .exchange(&[next, previous], &[next, previous], |epoch| {
+                epoch.put(&own, next, &layout!(f64[2] => [0]))?;
+                epoch.put(&own, previous, &end)
+            })
+            .unwrap()
+            .unwrap();
+        assert_eq!(window.values(), [f64::from(previous), f64::from(next)]);
+        if ranks > 2 {
+            let other = (rank + 2) % ranks;
+            let refused =
+                window.exchange(&[next], &[previous], |epoch| epoch.put(&own, other, &end)).unwrap();
+            assert!(matches!(refused, Err(Error::Rank { .. })) || other == previous && ranks == 1);
+        }
+        window.exchange(&[], &[], |_| ()).unwrap();
+    })
+    .unwrap();
+}
+
+/// Epochs of single ranks: sums, and a value that one rank at a time changes.
+fn passive(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let mut counters = vec![0u64; 6];
+    let own = [1u64, 10, 100];
+    let every_second = layout!(u64[6] => [..;2]);
+    passive_window(world, &mut counters, |window| {
+        for _ in 0..10 {
+            window
+                .lock_all(|epoch| {
+                    (0..ranks)
+                        .try_for_each(|to| epoch.accumulate(&own, SystemOperation::sum(), to, &every_second))
+                })
+                .unwrap()
+                .unwrap();
+        }
+        // A counter that is read and written by one rank at a time.
+        for _ in 0..5 {
+            let (mut found, last) = ([0u64], layout!(u64[6] => [5]));
+            let (to, place) = (0, &mut found);
+            window
+                .lock(Lock::Exclusive, to, |epoch| {
+                    epoch.get(place, to, &last)?;
+                    epoch.flush(to)
+                })
+                .unwrap()
+                .unwrap();
+            let _ = found;
+        }
+        let mut all = [0u64; 6];
+        world.barrier();
+        window
+            .lock(Lock::Shared, rank, |epoch| epoch.get(&mut all, rank, &layout!(u64[6] => [..])))
+            .unwrap()
+            .unwrap();
+        let sum = 10 * ranks as u64;
+        assert_eq!(all, [sum, 0, 10 * sum, 0, 100 * sum, 0]);
+        world.barrier();
+    })
+    .unwrap();
+    assert_eq!(counters[2], 100 * ranks as u64);
+    // The largest value of all, of a view.
+    let mut best = vec![[0.0f64; 2]; 2];
+    let own = [[f64::from(rank), -1.0], [f64::from(-rank), 3.0]];
+    let column = layout!(f64[2][2] => [.., 0]);
+    let seen = column.of(&own);
+    passive_window(world, best.as_flattened_mut(), |window| {
+        window
+            .lock_all(|epoch| {
+                (0..ranks).try_for_each(|to| {
+                    epoch.accumulate(&seen, SystemOperation::max(), to, &layout!(f64[4] => [..2]))
+                })
+            })
+            .unwrap()
+            .unwrap();
+    })
+    .unwrap();
+    assert_eq!(best, [[f64::from(ranks - 1), 0.0], [0.0; 2]]);
+}
+
+fn mistakes(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    // Windows of other lengths, none on some ranks, and structs.
+    let mut values = vec![Mixed::default(); if rank % 2 == 0 { 0 } else { 4 }];
+    let own = Mixed { tag: 1, value: 2.0 };
+    let flag = true;
+    let mut flags = [true];
+    window(world, &mut values, |window| {
+        let of = |length: usize| layout!(Mixed[length] => [..]).unwrap();
+        let refused = window.fence(|epoch| {
+            [
+                epoch.put(&own, ranks, &of(1)),
+                epoch.put(&own, -1, &of(1)),
+                epoch.put(&own, 0, &of(1)),
+                epoch.put(&own, 0, &of(0)),
+                epoch.accumulate(&own, SystemOperation::sum(), 0, &of(0)),
+                epoch.put(&flag, 0, &of(0)),
+                epoch.get(&mut flags, 0, &of(0)),
+            ]
+        });
+        let [a, b, c, d, e, f, g] = refused.unwrap();
+        assert!(matches!(a, Err(Error::Rank { .. })) && matches!(b, Err(Error::Rank { .. })));
+        assert!(matches!(c, Err(Error::Shape { .. })), "{c:?}");
+        assert!(matches!(d, Err(Error::Fit { .. })), "{d:?}");
+        assert!(matches!(e, Err(Error::Wire { .. })), "{e:?}");
+        assert!(matches!(f, Err(Error::Fit { .. })), "{f:?}");
+        assert!(matches!(g, Err(Error::Restricted)), "{g:?}");
+    })
+    .unwrap();
+    // Values of another type with as many bytes.
+    let mut values = [0.0f64; 3];
+    let bits = [7u64; 3];
+    window(world, &mut values, |window| {
+        let refused = window.fence(|epoch| epoch.put(&bits, rank, &layout!(f64[3] => [..]))).unwrap();
+        assert!(matches!(refused, Err(Error::Signature { byte: 0, .. })), "{refused:?}");
+    })
+    .unwrap();
+    // Another type on one rank: an error on all.
+    if ranks > 1 {
+        let refused = if rank == 0 {
+            window(world, &mut [0u64; 2], |_| ())
+        } else {
+            window(world, &mut [0i64; 2], |_| ())
+        };
+        assert!(matches!(refused, Err(Error::Wire { .. })), "{refused:?}");
+    }
+    // A panic on one rank ends its epoch and its window, and the others go on.
+    panic::set_hook(Box::new(|_| {}));
+    let mut values = [0u8; 4];
+    let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
+        window(world, &mut values, |window| window.fence(|_| assert!(rank > 0, "rank 0 has had enough")))
+    }));
+    drop(panic::take_hook());
+    assert_eq!(panicked.is_err(), rank == 0);
+    window(world, &mut values, |window| window.fence(|_| ()).unwrap()).unwrap();
+}
