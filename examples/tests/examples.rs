@@ -70,6 +70,20 @@ fn heat_flows_while_messages_are_under_way() {
 
 #[cfg(feature = "mpi")]
 #[test]
+fn arrays_move_files_and_windows_hold_them_and_closures_reduce_them() {
+    for ranks in [1, 3, 4] {
+        let expected = format!("{ranks} ranks transform an array of [12, 10, 8] as one rank does");
+        on_ranks(ranks, env!("CARGO_BIN_EXE_pencil"), &expected);
+        let expected = format!("{} ranks have read what {ranks} have written", ranks.max(2) - 1);
+        on_ranks(ranks, env!("CARGO_BIN_EXE_checkpoint"), &expected);
+        let expected = format!("{ranks} ranks hold after 25 steps what a single one does");
+        on_ranks(ranks, env!("CARGO_BIN_EXE_ghosts"), &expected);
+        on_ranks(ranks, env!("CARGO_BIN_EXE_dot"), "and element 699 is the largest");
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
 fn a_matrix_is_transposed_by_datatypes_alone() {
     for ranks in [1, 4] {
         on_ranks(ranks, env!("CARGO_BIN_EXE_transpose"), "have transposed a matrix of 24 rows");

@@ -1,0 +1,67 @@
+//! A checkpoint: a distributed matrix is written by all ranks, and read by fewer, under another distribution.
+//!
+//! Run it on any number of ranks: `mpiexec -n 4 target/debug/checkpoint`.
+
+use dtype_runtime::{
+    Error, MpiDatatype,
+    layout::{Darray, Distribution},
+    traits::*,
+    wire::File,
+};
+use mpi::{topology::Color, traits::*};
+
+const SIZES: [usize; 2] = [30, 20];
+
+/// A cell of the simulation. The file has its packed bytes: nine of them.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Cell {
+    is_wall: bool,
+    pressure: f64,
+}
+
+fn cell(index: usize) -> Cell {
+    Cell { is_wall: index % 7 == 0, pressure: index as f64 }
+}
+
+fn main() -> Result<(), Error> {
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let path = (rank == 0).then(|| {
+        let name = format!("dtype-checkpoint-{}", std::process::id());
+        std::env::temp_dir().join(name).display().to_string()
+    });
+    let path: String = world.process_at_rank(0).broadcast_message(path)?;
+
+    // Blocks of rows. All ranks write them into one file, in the order of the whole matrix.
+    let rows = Darray::blocks(rank, SIZES, [ranks, 1]);
+    let first = rank * SIZES[0].div_ceil(ranks) * SIZES[1];
+    let own: Vec<Cell> = (first..).map(cell).take(rows.local_sizes()?.iter().product()).collect();
+    let mut file = File::create(&world, &path)?;
+    file.write_distributed(0, &rows, &own)?;
+    assert_eq!(file.size()?, (SIZES[0] * SIZES[1] * 9) as u64);
+    file.close()?;
+
+    // Fewer ranks read columns, which are dealt out in turn.
+    let readers = ranks.max(2) - 1;
+    let color = Color::with_value(i32::from(rank >= readers));
+    let group = world.split_by_color(color).expect("every rank is in a group");
+    if rank < readers {
+        let columns = Darray {
+            distributions: [Distribution::None, Distribution::Cyclic(None)],
+            ..Darray::blocks(rank, SIZES, [1, readers])
+        };
+        let [height, width] = columns.local_sizes()?;
+        let mut read = vec![Cell::default(); height * width];
+        File::open(&group, &path)?.read_distributed(0, &columns, &mut read)?;
+        let expected = |at: usize| cell(at / width * SIZES[1] + rank + at % width * readers);
+        assert!(read.iter().enumerate().all(|(at, found)| *found == expected(at)));
+    }
+    world.barrier();
+    if rank == 0 {
+        std::fs::remove_file(path).expect("the file was written");
+        println!("{readers} ranks have read what {ranks} have written");
+    }
+    Ok(())
+}
