@@ -1,5 +1,7 @@
 //! The common parts of the benchmarks: the peers, the cases, and the measuring and printing of rows.
 
+#[cfg(feature = "mpi")]
+pub mod boxes;
 pub mod cases;
 #[cfg(feature = "mpi")]
 pub mod journeys;

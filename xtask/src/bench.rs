@@ -34,6 +34,9 @@ pub(crate) enum Name {
     /// Exchanges of ghost cells among four ranks, against subarray datatypes, a neighbourhood collective, and
     /// packing by hand.
     Halo,
+    /// Arrays that move from one distribution over four ranks to another and back, against `MPI_Alltoallw` with
+    /// subarray datatypes and packing by hand.
+    Redistribute,
     /// Half a ping-pong by a program that preloads our library, against direct calls of the MPI library.
     Interpose,
     /// A report on each MPI library: which expectations its datatypes meet, and its fitted cost model.
@@ -163,10 +166,11 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 on_ranks(&sh, &library, 4, "bench-messages", &[], options, [])?;
             }
         }
-        Name::Halo => {
+        Name::Halo | Name::Redistribute => {
+            let bench = if let Name::Halo = name { "bench-halo" } else { "bench-redistribute" };
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                on_ranks(&sh, &library, 4, "bench-halo", &[], options, [])?;
-                on_ranks(&sh, &library, 2, "bench-halo", &[], options, [])?;
+                on_ranks(&sh, &library, 4, bench, &[], options, [])?;
+                on_ranks(&sh, &library, 2, bench, &[], options, [])?;
             }
         }
         Name::Interpose => {

@@ -10,8 +10,8 @@ use std::{
 
 use clap::Parser;
 use dtype_benches::{
-    journeys::{Arguments, Effort, rounds},
-    measure::{Medians, print},
+    boxes::{Part, Way, measure},
+    journeys::Arguments,
 };
 use dtype_runtime::layout::Halo;
 use mpi::{
@@ -27,9 +27,6 @@ struct Command {
     #[command(flatten)]
     arguments: Arguments,
 }
-
-/// A way to exchange.
-type Way<'a> = (&'static str, Box<dyn Fn() + 'a>);
 
 /// The number of faces of a box.
 const FACES: usize = 6;
@@ -52,26 +49,6 @@ fn main() {
     let torus = grid([true; 3]);
     exchange(&arguments, &world, &torus, "torus/64/width-1", 64, 1);
     overlap(&arguments, &world, &open);
-}
-
-fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: String, ways: &[Way<'_>]) {
-    let quick = arguments.options.quick;
-    if !case.starts_with(&arguments.only) {
-        return;
-    }
-    let effort = Effort {
-        runs: if quick { 9 } else { 41 },
-        at_least: Duration::from_millis(if quick { 300 } else { 3000 }),
-        at_most: Duration::from_secs(20),
-        batch: 4,
-    };
-    let times = rounds(world, ways.len(), &effort, |way, _| ways[way].1());
-    if world.rank() == 0 {
-        let all = ways.iter().zip(times).map(|((name, _), times)| (*name, times, None));
-        let mut row = Medians::of(all).row("halo", case, "ours");
-        row.library.clone_from(&arguments.library);
-        print(&row, &arguments.options);
-    }
 }
 
 /// Exchanges the faces of a box of `side` cells along each dimension.
@@ -132,7 +109,7 @@ fn exchange(
         assert!(*array.borrow() == *expected, "{name}: the ghost cells are the same");
     }
     drop(expected);
-    measure(arguments, world, case.to_owned(), &ways);
+    measure("halo", arguments, world, case, &ways);
     for request in requests.borrow_mut().iter_mut() {
         // SAFETY: the request is inactive, and is freed once.
         unsafe { ffi::MPI_Request_free(request) };
@@ -172,7 +149,7 @@ fn overlap(arguments: &Arguments, world: &SimpleCommunicator, grid: &CartesianCo
             }),
         ),
     ];
-    measure(arguments, world, "overlap/64/1-ms".to_owned(), &ways);
+    measure("halo", arguments, world, "overlap/64/1-ms", &ways);
 }
 
 fn compute(turns: u64) {
@@ -189,13 +166,6 @@ fn turns_of(time: Duration) -> u64 {
     let start = Instant::now();
     compute(SOME);
     (SOME as f64 * time.as_secs_f64() / start.elapsed().as_secs_f64()) as u64
-}
-
-/// A box of an array: its first index and its lengths.
-#[derive(Clone, Copy)]
-struct Part {
-    start: [usize; 3],
-    lengths: [usize; 3],
 }
 
 /// The exchange as a user writes it: faces in the order of `MPI_Neighbor_alltoallw`, for each dimension the
@@ -226,7 +196,7 @@ impl Plain {
             let (below, above) = grid.shift((face / 2) as c_int, 1);
             [below, above][face % 2].unwrap_or(nobody)
         });
-        let datatypes = |parts: &[Part; FACES]| parts.map(|part| subarray(sizes, part));
+        let datatypes = |parts: &[Part; FACES]| parts.map(|part| part.subarray(sizes));
         Self {
             communicator: grid.as_raw(),
             sizes,
@@ -290,7 +260,7 @@ impl Plain {
     fn pack(&self, array: &[f64], buffers: &mut [Vec<f64>; FACES]) {
         for (part, buffer) in self.send.iter().zip(buffers).zip(&self.neighbours).filter_map(here) {
             let mut at = 0;
-            self.rows(part, |row| {
+            part.rows(self.sizes, |row| {
                 buffer[at..at + part.lengths[2]].copy_from_slice(&array[row..row + part.lengths[2]]);
                 at += part.lengths[2];
             });
@@ -300,20 +270,10 @@ impl Plain {
     fn unpack(&self, array: &mut [f64], buffers: &[Vec<f64>; FACES]) {
         for (part, buffer) in self.receive.iter().zip(buffers).zip(&self.neighbours).filter_map(here) {
             let mut at = 0;
-            self.rows(part, |row| {
+            part.rows(self.sizes, |row| {
                 array[row..row + part.lengths[2]].copy_from_slice(&buffer[at..at + part.lengths[2]]);
                 at += part.lengths[2];
             });
-        }
-    }
-
-    /// Calls `each` with the place of each row of a part.
-    #[inline]
-    fn rows(&self, Part { start, lengths }: &Part, mut each: impl FnMut(usize)) {
-        for i in start[0]..start[0] + lengths[0] {
-            for j in start[1]..start[1] + lengths[1] {
-                each((i * self.sizes[1] + j) * self.sizes[2] + start[2]);
-            }
         }
     }
 }
@@ -381,18 +341,4 @@ fn wait(requests: &mut [MPI_Request]) {
     let mut statuses = Vec::with_capacity(requests.len());
     // SAFETY: there is room for a status for each request.
     unsafe { ffi::MPI_Waitall(requests.len() as c_int, requests.as_mut_ptr(), statuses.as_mut_ptr()) };
-}
-
-fn subarray(sizes: [usize; 3], Part { start, lengths }: Part) -> MPI_Datatype {
-    let [sizes, lengths, start] = [sizes, lengths, start].map(|all| all.map(|number| number as c_int));
-    // SAFETY: the box lies within the array. The datatype lives as long as the program.
-    unsafe {
-        let mut datatype = ffi::RSMPI_DATATYPE_NULL;
-        let double = f64::equivalent_datatype().as_raw();
-        let (sizes, lengths, start) = (sizes.as_ptr(), lengths.as_ptr(), start.as_ptr());
-        let order = ffi::MPI_ORDER_C as c_int;
-        ffi::MPI_Type_create_subarray(3, sizes, lengths, start, order, double, &raw mut datatype);
-        ffi::MPI_Type_commit(&raw mut datatype);
-        datatype
-    }
 }
