@@ -55,7 +55,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns the datatype of the box of doubles in an array of these sizes. It lives as long as the program.
+    /// Returns the datatype of the box of doubles in an array of these sizes. It lives as long as the
+    /// program.
     pub fn subarray(self, sizes: [usize; 3]) -> MPI_Datatype {
         let [sizes, lengths, start] =
             [sizes, self.lengths, self.start].map(|all| all.map(|number| number as c_int));

@@ -34,8 +34,8 @@ pub(crate) enum Name {
     /// Exchanges of ghost cells among four ranks, against subarray datatypes, a neighbourhood collective, and
     /// packing by hand.
     Halo,
-    /// Arrays that move from one distribution over four ranks to another and back, against `MPI_Alltoallw` with
-    /// subarray datatypes and packing by hand.
+    /// Arrays that move from one distribution over four ranks to another and back, against `MPI_Alltoallw`
+    /// with subarray datatypes and packing by hand.
     Redistribute,
     /// Half a ping-pong by a program that preloads our library, against direct calls of the MPI library.
     Interpose,

@@ -1,6 +1,6 @@
-//! `cargo xtask bench redistribute`: an array moves from one distribution over the ranks to another, and back,
-//! against the code that a user would write with MPI's own calls: `MPI_Alltoallw` with subarray datatypes, and
-//! packing by hand for `MPI_Alltoallv`.
+//! `cargo xtask bench redistribute`: an array moves from one distribution over the ranks to another, and
+//! back, against the code that a user would write with MPI's own calls: `MPI_Alltoallw` with subarray
+//! datatypes, and packing by hand for `MPI_Alltoallv`.
 
 use std::{cell::RefCell, os::raw::c_int};
 
