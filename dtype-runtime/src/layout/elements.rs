@@ -167,7 +167,7 @@ impl<L: Layout> ViewMut<'_, L> {
     /// let mut matrix = [[1, 2, 3], [4, 5, 6]];
     /// let column = dtype_runtime::layout!(i32[2][3] => [.., 1]);
     /// for (row, value) in column.of_mut(&mut matrix).iter_mut().enumerate() {
-    ///     *value = 10 * row;
+    ///     *value = 10 * row as i32;
     /// }
     /// assert_eq!(matrix, [[1, 0, 3], [4, 10, 6]]);
     /// ```

@@ -21,10 +21,10 @@ pub type SplitMut<'a, A, W> = (Rest<'a, A, W>, Vec<ViewMut<'a, W>>);
 /// ```
 /// use dtype_runtime::{layout, layout::split_mut};
 ///
-/// let mut cells = [1u8, 2, 3, 4];
-/// let (first, last) = (layout!(u8[4] => [0]).into(), layout!(u8[4] => [-1]).into());
-/// let (rest, mut ends) = split_mut(&mut cells, &[first, last])?;
-/// let inner = rest.of(&layout!(u8[4] => [1..3]))?;
+/// let n = 4;
+/// let mut cells = vec![1u8, 2, 3, 4];
+/// let (rest, mut ends) = split_mut(&mut cells, &[layout!(u8[n] => [0])?, layout!(u8[n] => [-1])?])?;
+/// let inner = rest.of(&layout!(u8[n] => [1..3])?)?;
 /// for (end, cell) in ends.iter_mut().zip(&inner) {
 ///     end.fill(*cell);
 /// }
