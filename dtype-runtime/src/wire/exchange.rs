@@ -61,6 +61,11 @@ impl Exchange {
         self.requests.start()
     }
 
+    /// Waits for messages of an exchange that was forgotten.
+    pub fn wait(&mut self) -> Result<(), Error> {
+        self.requests.wait()
+    }
+
     /// Returns `true` if all messages have been sent and received.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         self.requests.is_done()
@@ -91,7 +96,7 @@ impl Exchange {
 }
 
 /// Returns the error for a message that does not fit, without the tag, which is not the program's.
-fn misfit(error: Error, rank: c_int) -> Error {
+pub(super) fn misfit(error: Error, rank: c_int) -> Error {
     match error {
         Error::Fit { value, expected, found, .. } => Error::Neighbour { rank, value, expected, found },
         error => error,

@@ -454,10 +454,10 @@ impl Open {
             unsafe { ffi::MPI_Win_create(place, size, 1, ffi::RSMPI_INFO_NULL, raw, &raw mut window) }
         });
         let (mut open, mut values) = (Self { window, communicator: raw, lengths, copied: None }, values);
-        match created {
-            // Open MPI 4.1 creates no window of a single rank, but allocates one.
-            Err(_) if open.ranks() == 1 => values = open.allocate(values)?,
-            created => created?,
+        // Open MPI 4.1 creates no windows of a single rank, and none without single copies between processes,
+        // but allocates them. It fails on all ranks alike.
+        if created.is_err() {
+            values = open.allocate(values)?;
         }
         // SAFETY: the window was just created.
         let code = unsafe { ffi::MPI_Win_set_errhandler(open.window, ffi::RSMPI_ERRORS_RETURN) };
@@ -487,15 +487,25 @@ impl Open {
                 )
             }
         })?;
-        if size == 0 {
-            return Ok(values);
+        if size > 0 && place.addr() % align_of::<T>() != 0 {
+            let reason = "the library allocates no window with the alignment of the values";
+            return Err(Error::Wire { wire: "typed", reason });
         }
         let (program, window) = (values.cast::<u8>(), place.cast::<u8>());
-        // SAFETY: MPI has allocated as many bytes, aligned for any type. The values are borrowed mutably, and
-        // not used until they are moved back.
-        unsafe { window.copy_from_nonoverlapping(program, size) };
+        if size > 0 {
+            // SAFETY: MPI has allocated as many bytes, aligned for the type. The values are borrowed mutably,
+            // and not used until they are moved back.
+            unsafe { window.copy_from_nonoverlapping(program, size) };
+        }
+        // No rank begins an epoch before all values are in their windows.
+        self.barrier()?;
         self.copied = Some(Copied { program, window, size });
-        Ok(ptr::slice_from_raw_parts_mut(window.cast(), values.len()))
+        Ok(if size > 0 { ptr::slice_from_raw_parts_mut(window.cast(), values.len()) } else { values })
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        // SAFETY: the communicator is borrowed as long as the window is open.
+        called("MPI_Barrier", self.communicator, || unsafe { ffi::MPI_Barrier(self.communicator) })
     }
 
     fn ranks(&self) -> Rank {
@@ -522,8 +532,14 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         if let Some(Copied { program, window, size }) = self.copied.take() {
-            // SAFETY: the values are still borrowed mutably, and no epoch is open.
-            unsafe { program.copy_from_nonoverlapping(window, size) };
+            // Other ranks may still be in an epoch.
+            // SAFETY: all ranks have opened their windows in this way, and the communicator is borrowed.
+            let _ =
+                called("MPI_Barrier", self.communicator, || unsafe { ffi::MPI_Barrier(self.communicator) });
+            if size > 0 {
+                // SAFETY: the values are still borrowed mutably, and no epoch is open.
+                unsafe { program.copy_from_nonoverlapping(window, size) };
+            }
         }
         // SAFETY: a constant of the library.
         if self.window == unsafe { ffi::RSMPI_WIN_NULL } {
