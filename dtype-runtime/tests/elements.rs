@@ -205,7 +205,7 @@ fn no_element_is_lent_twice_for_writing_even_if_nothing_of_it_is_packed() {
     let (one, two) = (layout!(()[n] => [0]).unwrap(), layout!(()[n] => [1..]).unwrap());
     assert!(split_mut(&mut units, &[one.clone(), two.clone()]).is_ok());
     assert!(split_mut(&mut units, &[one.clone(), one]).is_err());
-    // So many arrays that they are not counted one by one.
+    // More arrays than can be counted one by one.
     let many: Vec<[(); 3]> = vec![[(); 3]; usize::MAX];
     let view = layout!(()[3] => [..]);
     assert_eq!(view.of(&many[..]).get(usize::MAX), Some(&()));

@@ -58,7 +58,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable + ?Sized,
     {
         let around = Around::of(self)?;
-        let sent: Vec<_> = around.ends.sends(|| Borrowed(message));
+        let sent = around.ends.sends(|| Borrowed(message));
         receive_parts(around, &sent, into)
     }
 
@@ -73,7 +73,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable,
     {
         let around = Around::of(self)?;
-        let sent: Vec<_> = around.ends.sends(|| Borrowed(message));
+        let sent = around.ends.sends(|| Borrowed(message));
         around.exchange(&sent, into)
     }
 
@@ -104,8 +104,7 @@ pub trait NeighbourCollectives: Communicator {
     ///
     /// # Errors
     /// [`Error::Messages`] if there are not as many messages as neighbours; [`Error::Wire`] if the
-    /// communicator has no topology; otherwise those of [`PreparedExchange::exchange`]. A rank that sends
-    /// nothing because of an error leaves its neighbours waiting.
+    /// communicator has no topology; otherwise those of [`PreparedExchange::exchange`].
     fn neighbour_all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
     where
         S: Sendable,
@@ -220,14 +219,15 @@ impl Around {
         let Members { communicator: raw, .. } = members(communicator)?;
         intracommunicator(raw)?;
         let (companion, tags) = companion(raw, TAGS)?;
-        let [sources, destinations] = neighbours(raw)?;
+        let topology = topology(raw)?;
+        let [sources, destinations] = neighbours(raw, topology)?;
         let peers = |ranks: &[Rank], tag: &dyn Fn(usize) -> c_int| -> Vec<_> {
             let peers = ranks.iter().enumerate().map(|(i, rank)| {
                 (i, Peer { communicator: companion.communicator, rank: *rank, tag: tags + tag(i) })
             });
             peers.filter(|(_, peer)| !peer.is_nobody()).collect()
         };
-        let is_grid = topology(raw)? == Topology::Cartesian;
+        let is_grid = topology == Topology::Cartesian;
         // In a grid, what goes down comes from above there, also if both neighbours are one rank. In a graph,
         // messages of equal tags between two ranks stay in the order of the edges.
         let tag = |i: usize| if is_grid { (i % TAGS as usize) as c_int } else { 0 };
@@ -246,9 +246,7 @@ impl Around {
     ) -> Result<PreparedExchange, Error> {
         PreparedExchange::new(self.companion, self.ends, messages, into)
     }
-}
 
-impl Around {
     /// Exchanges messages once.
     fn exchange<S: Sendable, R: Receivable>(self, messages: &[S], into: &mut [R]) -> Result<(), Error> {
         if let Err(error) = self.ends.check(messages.len(), into.len()) {
@@ -261,9 +259,8 @@ impl Around {
     fn send_nothing(self, error: Error) -> Error {
         let [destinations, sources] = self.ends.lengths;
         let (sent, mut into) = (vec![[0u8; 0]; destinations], vec![[0u8; 0]; sources]);
-        let sent = self.prepared(&sent, &into).and_then(|mut nothing| nothing.exchange(&sent, &mut into));
-        // The neighbours have sent something: that is the same error.
-        drop(sent);
+        // The neighbours may have sent something, which does not fit: this rank has its error already.
+        let _ = self.prepared(&sent, &into).and_then(|mut nothing| nothing.exchange(&sent, &mut into));
         error
     }
 }
@@ -339,8 +336,8 @@ fn topology(communicator: MPI_Comm) -> Result<Topology, Error> {
 }
 
 /// Returns the ranks from which this rank receives, and those to which it sends.
-fn neighbours(communicator: MPI_Comm) -> Result<[Vec<Rank>; 2], Error> {
-    match topology(communicator)? {
+fn neighbours(communicator: MPI_Comm, topology: Topology) -> Result<[Vec<Rank>; 2], Error> {
+    match topology {
         Topology::Cartesian => {
             let mut dimensions = 0;
             called("MPI_Cartdim_get", communicator, || {

@@ -269,7 +269,8 @@ impl PartitionedReceive<'_> {
         Ok(Self { parts, size, from, arrived: vec![None; partitions], communicator: PhantomData })
     }
 
-    /// Starts to receive all partitions. Partitions of the round before that have not been taken are dropped.
+    /// Starts to receive all partitions. The call first waits for partitions of the round before, and drops
+    /// those that have not been taken.
     ///
     /// # Errors
     /// If an MPI call fails.

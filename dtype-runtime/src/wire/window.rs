@@ -533,9 +533,7 @@ impl Drop for Open {
     fn drop(&mut self) {
         if let Some(Copied { program, window, size }) = self.copied.take() {
             // Other ranks may still be in an epoch.
-            // SAFETY: all ranks have opened their windows in this way, and the communicator is borrowed.
-            let _ =
-                called("MPI_Barrier", self.communicator, || unsafe { ffi::MPI_Barrier(self.communicator) });
+            let _ = self.barrier();
             if size > 0 {
                 // SAFETY: the values are still borrowed mutably, and no epoch is open.
                 unsafe { program.copy_from_nonoverlapping(window, size) };

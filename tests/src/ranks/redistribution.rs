@@ -215,7 +215,7 @@ fn check<T: Element, const D: usize>(
     let mut moved = Redistribution::<T, D>::new(world, from.parts(), to.parts())?;
     for shift in [1, 1000] {
         let sources = from.arrays::<T>(gsizes, shift, 7);
-        // What is around the parts stays as it is.
+        // Elements around the parts stay as they are.
         let mut arrays = to.arrays::<T>(gsizes, 5000, 9);
         let sources: Vec<&Vec<T>> = sources.iter().collect();
         moved.run_all(&sources, &mut arrays.iter_mut().collect::<Vec<_>>())?;

@@ -75,7 +75,7 @@ fn boxes(world: &SimpleCommunicator, drawn: &mut Random) {
             .unwrap()
             .unwrap();
         assert_eq!(window.values(), expected(rank));
-        // What the ranks have written at the next rank.
+        // Each rank reads the parts of all ranks at the next rank.
         let next = (rank + 1) % ranks;
         window
             .fence(|epoch| {
