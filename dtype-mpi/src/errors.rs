@@ -38,12 +38,17 @@ pub fn true_code(code: c_int) -> c_int {
 /// `MPI_SUCCESS`.
 pub const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
-/// Returns `true` if the error is truncation: a message was longer than its buffer.
-pub fn is_truncation(code: c_int) -> bool {
+/// Returns the class of an error code (`MPI_Error_class`), which is an error code itself.
+pub fn class_of(code: c_int) -> c_int {
     let mut class = SUCCESS;
     // SAFETY: MPI has returned this code.
     unsafe { ffi::MPI_Error_class(code, &raw mut class) };
-    class == ffi::MPI_ERR_TRUNCATE as c_int
+    class
+}
+
+/// Returns `true` if the error is truncation: a message was longer than its buffer.
+pub fn is_truncation(code: c_int) -> bool {
+    class_of(code) == ffi::MPI_ERR_TRUNCATE as c_int
 }
 
 #[cold]

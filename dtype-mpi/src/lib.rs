@@ -32,7 +32,8 @@ pub use construct::{has_large_counts, predefined, size};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use errors::{
-    SUCCESS, called, checked, is_truncation, return_errors, returning_errors, true_code, without_communicator,
+    SUCCESS, called, checked, class_of, is_truncation, return_errors, returning_errors, true_code,
+    without_communicator,
 };
 pub use handle::{Built, Construct, Handle, Slot};
 pub use init_finalize::{

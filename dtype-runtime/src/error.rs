@@ -114,7 +114,7 @@ pub enum Error {
         /// The lengths of the dimensions of the source, or its length if it is a slice.
         found: Vec<usize>,
     },
-    /// A parameter of a ready-made layout has an invalid value.
+    /// A parameter of a layout or of a call has an invalid value.
     #[error("{shape}: {parameter} is {value}, but must be {requirement}")]
     Parameter {
         /// The layout: `Subarray`, `Darray`, `Halo` or `Tile`.

@@ -9,8 +9,9 @@ use std::{os::raw::c_int, sync::OnceLock};
 use ::mpi::ffi::{MPI_Comm, MPI_Datatype};
 use dtype_mpi::Envelope;
 pub(crate) use dtype_mpi::{
-    Current, Handle, Library, Running, SUCCESS, Slot, at_end, checked, has_large_counts, is_truncation,
-    no_copy, packed_datatype, predefined, ready, ready_on, shim, true_code, with_gap, without_communicator,
+    Current, Handle, Library, Running, SUCCESS, Slot, at_end, checked, class_of, has_large_counts,
+    is_truncation, no_copy, packed_datatype, predefined, ready, ready_on, shim, true_code, with_gap,
+    without_communicator,
 };
 
 use crate::Error;

@@ -190,40 +190,38 @@ impl Indices {
         }
     }
 
-    /// Returns the positions of the common indices in both lists.
+    /// Returns the positions of the common indices in both lists. Those of two progressions are progressions,
+    /// too.
     fn common(&self, other: &Self) -> [Self; 2] {
-        if let (Self::Strided { .. }, Self::Strided { .. }) = (self, other) {
-            return self.common_strided(other);
+        match (self, other) {
+            (
+                Self::Strided { start: a, count: m, step: s },
+                Self::Strided { start: b, count: n, step: t },
+            ) => {
+                // The first index of the first progression that is not before the second one.
+                let skipped = b.saturating_sub(*a).div_ceil(*s);
+                let common = s / gcd(*s, *t) * t;
+                let first = (skipped..*m).take(t / gcd(*s, *t));
+                let first =
+                    first.map(|i| (i, self.at(i))).find(|(_, index)| other.position(*index).is_some());
+                let Some((first, index)) = first else { return [Self::of(Vec::new()), Self::of(Vec::new())] };
+                let last = (a + (m - 1) * s).min(b + (n - 1) * t);
+                let count = 1 + (last - index) / common;
+                [
+                    Self::Strided { start: first, count, step: common / s },
+                    Self::Strided { start: (index - b) / t, count, step: common / t },
+                ]
+            }
+            _ if self.count() > other.count() => {
+                let [theirs, ours] = other.common(self);
+                [ours, theirs]
+            }
+            _ => {
+                let common = (0..self.count()).filter_map(|i| Some((i, other.position(self.at(i))?)));
+                let (ours, theirs) = common.unzip();
+                [Self::of(ours), Self::of(theirs)]
+            }
         }
-        if self.count() > other.count() {
-            let [theirs, ours] = other.common(self);
-            return [ours, theirs];
-        }
-        let common = (0..self.count()).filter_map(|i| Some((i, other.position(self.at(i))?)));
-        let (ours, theirs) = common.unzip();
-        [Self::of(ours), Self::of(theirs)]
-    }
-
-    /// Returns the positions of the common indices of two progressions: they are progressions, too.
-    fn common_strided(&self, other: &Self) -> [Self; 2] {
-        let none = || Self::Strided { start: 0, count: 0, step: 1 };
-        let (Self::Strided { start: a, count: m, step: s }, Self::Strided { start: b, count: n, step: t }) =
-            (self, other)
-        else {
-            return [none(), none()];
-        };
-        // The first index of the first progression that is not before the second one.
-        let skipped = b.saturating_sub(*a).div_ceil(*s);
-        let common = s / gcd(*s, *t) * t;
-        let first = (skipped..*m).take(t / gcd(*s, *t)).find(|i| other.position(self.at(*i)).is_some());
-        let Some(first) = first else { return [none(), none()] };
-        let index = self.at(first);
-        let last = |start: usize, count: usize, step: usize| start + (count - 1) * step;
-        let count = 1 + (last(*a, *m, *s).min(last(*b, *n, *t)) - index) / common;
-        [
-            Self::Strided { start: first, count, step: common / s },
-            Self::Strided { start: (index - b) / t, count, step: common / t },
-        ]
     }
 
     /// Returns ascending indices, as strided ones if they are.

@@ -18,6 +18,14 @@ pub(super) fn wire_plan<L: Layout>(layout: &L) -> Result<Plan, Error> {
     Ok(layout.plan().clone())
 }
 
+/// Returns the number of transferred bytes of a layout.
+pub(super) fn wire_size<L: Layout>(layout: &L) -> Result<usize, Error> {
+    if layout.has_blocks() {
+        return Ok(MemoryBlocks::of_layout(layout)?.size(1));
+    }
+    Ok(layout.packed_size())
+}
+
 /// The conversion between packed bytes and transferred bytes.
 pub(super) struct MemoryBlocks {
     /// The plan of packed bytes: field by field.

@@ -534,6 +534,11 @@ impl Agreed {
         self.least == self.most
     }
 
+    /// Returns the greatest of the second numbers that the ranks passed to [`agree`].
+    pub(super) fn found(&self) -> u64 {
+        self.found
+    }
+
     /// Returns `true` if there is nothing to send, not even a seal.
     fn is_nothing(&self) -> bool {
         self.is_even() && self.own == 0 && self.form.is_bare()
@@ -678,7 +683,8 @@ fn reduce<const N: usize>(
     Ok(all)
 }
 
-/// Returns the greatest of the numbers of all ranks.
+/// Returns the greatest of the numbers of all ranks. MPICH 4.0 compares numbers as signed ones, so each must
+/// be less than 2⁶³.
 pub(super) fn greatest(communicator: MPI_Comm, own: u64) -> Result<u64, Error> {
     // SAFETY: a constant of the library.
     reduce(communicator, [own], unsafe { ffi::RSMPI_MAX }).map(|[greatest]| greatest)

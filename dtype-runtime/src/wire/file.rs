@@ -9,14 +9,14 @@ use std::{
     marker::PhantomData,
     mem,
     ops::Range,
-    os::raw::c_int,
+    os::raw::{c_int, c_void},
     path::{Path, PathBuf},
     ptr::NonNull,
     sync::Arc,
 };
 
 use ::mpi::{
-    ffi::{self, MPI_Datatype, MPI_File, MPI_Info, MPI_Offset, MPI_Status},
+    ffi::{self, MPI_Comm, MPI_Datatype, MPI_File, MPI_Info, MPI_Offset, MPI_Status},
     raw::AsRaw,
     topology::Communicator,
 };
@@ -28,15 +28,15 @@ use super::{
     file_view::Selection,
     members::{Members, intracommunicator, members},
     request::{Request, no_status, size_of},
-    sendable::{
-        Span, pack_with_room,
-        sealed::{Read, Write},
-    },
+    sendable::{Span, pack_with_room, sealed::Read},
 };
 use crate::{
     Error, Layout, MpiDatatype, View, ViewMut,
-    layout::{ArrayLike, ArrayLikeMut, Dimensions, Distributed, WholeElements, distributed::Local},
-    mpi::{SUCCESS, checked, ready, true_code, without_communicator},
+    layout::{
+        ArrayLike, ArrayLikeMut, Dimensions, Distributed, LayoutDatatype, WholeElements, distributed::Local,
+        source::Place,
+    },
+    mpi::{SUCCESS, checked, class_of, ready, true_code, without_communicator},
     pack::PackBuffer,
 };
 
@@ -175,9 +175,11 @@ impl FileOptions {
                 Creation::IfMissing => ffi::MPI_MODE_CREATE,
                 Creation::Always => ffi::MPI_MODE_CREATE | ffi::MPI_MODE_EXCL,
             };
-        let info = Info::of(path, &self.hints)?;
         let name = path.to_str().and_then(|path| CString::new(path).ok());
-        let name = name.ok_or_else(|| refused(path, "its path is not text, or contains a zero byte"))?;
+        let name = name.ok_or_else(|| refused(path, "its path is not text, or contains a zero byte"));
+        let name = name.and_then(|name| Ok((name, Info::of(path, &self.hints)?)));
+        let all_are_right = agreed(companion.communicator, path, name.as_ref().map(|_| 0));
+        let ((name, info), _) = (name?, all_are_right?);
         // SAFETY: a constant of the library.
         let mut file = unsafe { ffi::RSMPI_FILE_NULL };
         let code = quietly(|| {
@@ -269,24 +271,18 @@ impl File {
     /// # Errors
     /// [`Error::File`] if the call fails, or writes fewer bytes.
     pub fn write_at<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
-        self.without_view()?;
-        let own = Packed::of(message)?;
-        self.rounds("MPI_File_write_at", offset, own.size, None, |file, at, bytes, status| {
-            let (place, count) = own.part(bytes);
-            // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-            unsafe { ffi::MPI_File_write_at(file, at, place.cast(), count, byte(), status) }
-        })
+        self.has_no_view()?;
+        self.write(Ranks::This, offset, Packed::of(message))
     }
 
     /// Writes packed values at an offset of each rank, together with the other ranks
     /// (`MPI_File_write_at_all`).
     ///
     /// # Errors
-    /// The errors of [`write_at`](Self::write_at).
+    /// The errors of [`write_at`](Self::write_at); [`Error::File`] if another rank has an error.
     pub fn write_at_all<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
-        self.without_view()?;
-        let own = Packed::of(message)?;
-        self.write_together(offset, &own)
+        self.has_no_view()?;
+        self.write(Ranks::All, offset, Packed::of(message))
     }
 
     /// Reads values at an offset (`MPI_File_read_at`).
@@ -295,27 +291,17 @@ impl File {
     /// [`Error::File`] if the call fails, or if the file ends before; [`Error::InvalidValue`]. After an
     /// error, nothing has been written to the values.
     pub fn read_at<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
-        self.without_view()?;
-        let size = into.packed_size();
-        let mut packed = PackBuffer::with_room(size)?;
-        let place = packed.as_mut_ptr();
-        self.rounds("MPI_File_read_at", offset, size, None, |file, at, bytes, status| {
-            let (place, count) = (place.wrapping_add(bytes.start), bytes.len() as c_int);
-            // SAFETY: the buffer has room for the bytes.
-            unsafe { ffi::MPI_File_read_at(file, at, place.cast(), count, byte(), status) }
-        })?;
-        into.unpack(&packed[..size])
+        self.has_no_view()?;
+        self.read(Ranks::This, offset, Ok(into))
     }
 
     /// Reads values at an offset of each rank, together with the other ranks (`MPI_File_read_at_all`).
     ///
     /// # Errors
-    /// The errors of [`read_at`](Self::read_at).
+    /// The errors of [`read_at`](Self::read_at); [`Error::File`] if another rank has an error.
     pub fn read_at_all<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
-        self.without_view()?;
-        let size = into.packed_size();
-        let packed = self.read_together(offset, size);
-        into.unpack(&packed?[..size])
+        self.has_no_view()?;
+        self.read(Ranks::All, offset, Ok(into))
     }
 
     /// Writes packed values behind those of all lower ranks, at the end of what was written so before
@@ -324,7 +310,7 @@ impl File {
     /// # Errors
     /// The errors of [`write_at`](Self::write_at).
     pub fn write_ordered<M: Sendable + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
-        self.without_view()?;
+        self.has_no_view()?;
         let own = Packed::of(message)?;
         let (place, count) = own.part(0..self.few("MPI_File_write_ordered", own.size)?);
         let mut status = no_status();
@@ -341,7 +327,7 @@ impl File {
     /// # Errors
     /// The errors of [`read_at`](Self::read_at).
     pub fn read_ordered<M: Receivable + ?Sized>(&mut self, into: &mut M) -> Result<(), Error> {
-        self.without_view()?;
+        self.has_no_view()?;
         let size = self.few("MPI_File_read_ordered", into.packed_size())?;
         let mut packed = PackBuffer::with_room(size)?;
         let (place, mut status) = (packed.as_mut_ptr(), no_status());
@@ -359,7 +345,7 @@ impl File {
     /// # Errors
     /// [`Error::File`] if the call fails.
     pub fn seek_ordered(&mut self, offset: u64) -> Result<(), Error> {
-        self.without_view()?;
+        self.has_no_view()?;
         let offset = self.offset(offset)?;
         self.call("MPI_File_seek_shared", |file| {
             // SAFETY: the file is open.
@@ -373,29 +359,19 @@ impl File {
     /// # Errors
     /// The errors of [`write_at`](Self::write_at).
     pub fn start_write_at<M: Sendable + ?Sized>(
-        &mut self,
+        &self,
         offset: u64,
         message: &M,
     ) -> Result<PendingWrite<'_>, Error> {
-        self.without_view()?;
+        self.has_no_view()?;
         let (size, offset) = (self.few("MPI_File_iwrite_at", message.packed_size())?, self.offset(offset)?);
-        let packed = pack_with_room(message, size)?;
-        let (file, path) = (self.handle, self.path.clone());
-        let request = Request::of_file(packed, |place, request| {
-            // SAFETY: the bytes are in a buffer that the request keeps.
-            quietly(|| unsafe {
-                ffi::MPI_File_iwrite_at(
-                    file,
-                    offset,
-                    place.cast_const().cast(),
-                    size as c_int,
-                    byte(),
-                    request,
-                )
+        let request = Request::of_file(pack_with_room(message, size)?, |place, request| {
+            let (place, count) = (place.cast_const().cast(), size as c_int);
+            self.call("MPI_File_iwrite_at", |file| {
+                // SAFETY: the bytes are in a buffer that the request keeps.
+                unsafe { ffi::MPI_File_iwrite_at(file, offset, place, count, byte(), request) }
             })
-        });
-        let request = request
-            .map_err(|code| of_file(&path, "MPI_File_iwrite_at", code).err().unwrap_or(Error::Finalized))?;
+        })?;
         Ok(PendingWrite { file: self, request, size })
     }
 
@@ -405,21 +381,19 @@ impl File {
     /// # Errors
     /// The errors of [`read_at`](Self::read_at).
     pub fn start_read_at<'a, M: Receivable + ?Sized>(
-        &'a mut self,
+        &'a self,
         offset: u64,
         into: &'a mut M,
     ) -> Result<PendingRead<'a, M>, Error> {
-        self.without_view()?;
+        self.has_no_view()?;
         let (size, offset) = (self.few("MPI_File_iread_at", into.packed_size())?, self.offset(offset)?);
-        let (file, path) = (self.handle, self.path.clone());
         let request = Request::of_file(PackBuffer::with_room(size)?, |place, request| {
-            // SAFETY: the buffer has room for the bytes, and the request keeps it.
-            quietly(|| unsafe {
-                ffi::MPI_File_iread_at(file, offset, place.cast(), size as c_int, byte(), request)
+            let (place, count) = (place.cast(), size as c_int);
+            self.call("MPI_File_iread_at", |file| {
+                // SAFETY: the buffer has room for the bytes, and the request keeps it.
+                unsafe { ffi::MPI_File_iread_at(file, offset, place, count, byte(), request) }
             })
-        });
-        let request = request
-            .map_err(|code| of_file(&path, "MPI_File_iread_at", code).err().unwrap_or(Error::Finalized))?;
+        })?;
         Ok(PendingRead { file: self, request, size, into })
     }
 
@@ -441,9 +415,9 @@ impl File {
         P: Distributed<D> + ?Sized,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let locals = Local::<T, D>::all(own)?;
-        let arrays: &[&S] = if locals.is_empty() { &[] } else { &[array] };
-        self.write_parts(offset, &locals, arrays)
+        let locals = Local::<T, D>::all(own);
+        let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
+        self.write_parts(offset, locals, &[array][usize::from(!has_part)..])
     }
 
     /// Like [`write_distributed`](Self::write_distributed), for ranks with several parts: one array for each.
@@ -461,31 +435,27 @@ impl File {
         P: Distributed<D> + ?Sized,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        self.write_parts(offset, &Local::<T, D>::all(own)?, arrays)
+        self.write_parts(offset, Local::all(own), arrays)
     }
 
     fn write_parts<T, const D: usize, S>(
         &mut self,
         offset: u64,
-        locals: &[Local<T, D>],
+        locals: Result<Vec<Local<T, D>>, Error>,
         arrays: &[&S],
     ) -> Result<(), Error>
     where
         T: MpiDatatype,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let sources = Local::places(locals, arrays.len(), |i, region| arrays[i].place(region))?;
-        for round in 0..greatest(self.companion.communicator, locals.len() as u64)? {
-            let part = locals.get(round as usize);
-            self.set_view(
-                offset,
-                part.map_or(Ok(Selection::nothing::<T>()), |part| Selection::of(&part.there))?,
-            )?;
-            let view = part.map(|part| View::new(sources[round as usize], &part.here));
-            let packed = view.as_ref().map_or(Ok(Packed::nothing()), Packed::of)?;
-            self.write_together(0, &packed)?;
-        }
-        self.without_view()
+        let placed = locals.and_then(|locals| {
+            let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place(region))?;
+            Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
+        });
+        self.each_part(offset, placed, |file, part| {
+            let view = part.map(|(local, place)| View::new(*place, &local.here));
+            file.write(Ranks::All, 0, view.as_ref().map_or(Ok(Packed::nothing()), Packed::of))
+        })
     }
 
     /// Reads this rank's parts of a distributed array (`MPI_File_set_view`, `MPI_File_read_at_all`), from a
@@ -506,9 +476,9 @@ impl File {
         P: Distributed<D> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let locals = Local::<T, D>::all(own)?;
-        let arrays: &mut [&mut R] = if locals.is_empty() { &mut [] } else { &mut [array] };
-        self.read_parts(offset, &locals, arrays)
+        let locals = Local::<T, D>::all(own);
+        let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
+        self.read_parts(offset, locals, &mut [array][usize::from(!has_part)..])
     }
 
     /// Like [`read_distributed`](Self::read_distributed), for ranks with several parts: one array for each.
@@ -526,38 +496,53 @@ impl File {
         P: Distributed<D> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        self.read_parts(offset, &Local::<T, D>::all(own)?, arrays)
+        self.read_parts(offset, Local::all(own), arrays)
     }
 
     fn read_parts<T, const D: usize, R>(
         &mut self,
         offset: u64,
-        locals: &[Local<T, D>],
+        locals: Result<Vec<Local<T, D>>, Error>,
         arrays: &mut [&mut R],
     ) -> Result<(), Error>
     where
         T: MpiDatatype,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let places = Local::places(locals, arrays.len(), |i, region| arrays[i].place_mut(region))?;
-        let mut read = Ok(());
-        for round in 0..greatest(self.companion.communicator, locals.len() as u64)? {
-            let part = locals.get(round as usize);
-            self.set_view(
-                offset,
-                part.map_or(Ok(Selection::nothing::<T>()), |part| Selection::of(&part.there))?,
-            )?;
-            let mut into = part.map(|part| ViewMut::new(places[round as usize], &part.here));
-            let size = into.as_ref().map_or(0, Read::packed_size);
-            // All ranks complete all rounds.
-            let packed = self.read_together(0, size);
-            if let Some(into) = &mut into {
-                let unpacked = packed.and_then(|packed| Write::unpack(into, &packed[..size]));
-                read = read.and(unpacked);
-            }
+        let placed = locals.and_then(|locals| {
+            let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place_mut(region))?;
+            Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
+        });
+        self.each_part(offset, placed, |file, part| match part {
+            Some((local, place)) => file.read(Ranks::All, 0, Ok(&mut ViewMut::new(*place, &local.here))),
+            None => file.read::<[u8]>(Ranks::All, 0, Ok(&mut [])),
+        })
+    }
+
+    /// Calls `transfer` with each part of this rank, in its view of the file. Ranks with fewer parts make the
+    /// calls without one. If a rank has an error in its parts, all ranks return one.
+    fn each_part<T: MpiDatatype, const D: usize>(
+        &mut self,
+        offset: u64,
+        parts: Result<Vec<(Local<T, D>, Place)>, Error>,
+        mut transfer: impl FnMut(&mut Self, Option<&(Local<T, D>, Place)>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let offset = self.offset(offset);
+        let views = parts.and_then(|parts| {
+            let views = parts.iter().map(|(local, _)| Selection::of(&local.there)?.datatype());
+            Ok((views.collect::<Result<Vec<_>, _>>()?, parts, Selection::nothing::<T>().datatype()?, offset?))
+        });
+        let own = views.as_ref().map(|(views, ..)| views.len() as u64);
+        let rounds = agreed(self.companion.communicator, &self.path, own);
+        let (views, parts, nothing, offset) = views?;
+        let mut transferred = Ok(());
+        // All ranks make all rounds.
+        for round in 0..rounds? as usize {
+            self.set_view(offset, views.get(round).unwrap_or(&nothing))?;
+            transferred = transferred.and(transfer(self, parts.get(round)));
         }
-        self.without_view()?;
-        read
+        self.end_view()?;
+        transferred
     }
 
     /// Returns a view of the file: the elements that a layout selects in an array from the offset on, in the
@@ -579,86 +564,124 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// [`Error::File`] if the layout does not ascend, or if the call fails.
+    /// [`Error::Ascending`] if the layout does not ascend; [`Error::File`] if the call fails.
     pub fn view<L>(&mut self, offset: u64, layout: &L) -> Result<FileView<'_, L::Element>, Error>
     where
         L: Layout<Selects: WholeElements>,
     {
-        let selection = Selection::of(layout)?;
+        let selection = Selection::of(layout).and_then(|selection| Ok((selection, self.offset(offset)?)));
+        // All ranks make the call: one with an error sees nothing.
+        let (selection, offset, failed) = match selection {
+            Ok((selection, offset)) => (selection, offset, None),
+            Err(error) => (Selection::nothing::<L::Element>(), 0, Some(error)),
+        };
         let is_empty = selection.is_empty();
-        self.set_view(offset, selection)?;
-        Ok(FileView { file: self, is_empty, elements: PhantomData })
+        self.set_view(offset, &selection.datatype()?)?;
+        let view = FileView { file: self, is_empty, elements: PhantomData };
+        failed.map_or(Ok(view), Err)
     }
 
     /// Sets the view. All ranks must make this call.
-    fn set_view(&mut self, offset: u64, selection: Selection) -> Result<(), Error> {
-        let (offset, part) = (self.offset(offset)?, selection.datatype()?);
+    fn set_view(&mut self, offset: MPI_Offset, part: &LayoutDatatype) -> Result<(), Error> {
         self.has_view = true;
         self.call("MPI_File_set_view", |file| {
-            // SAFETY: the file is open, and the datatypes are committed.
-            unsafe {
-                ffi::MPI_File_set_view(
-                    file,
-                    offset,
-                    byte(),
-                    part.as_raw(),
-                    c"native".as_ptr(),
-                    ffi::RSMPI_INFO_NULL,
-                )
-            }
+            let (part, native) = (part.as_raw(), c"native".as_ptr());
+            // SAFETY: the file is open, and the datatype committed.
+            unsafe { ffi::MPI_File_set_view(file, offset, byte(), part, native, ffi::RSMPI_INFO_NULL) }
         })
     }
 
-    /// Sets the view of all bytes, unless the file has it.
-    fn without_view(&mut self) -> Result<(), Error> {
-        if !self.has_view {
-            return Ok(());
-        }
+    /// Sets the view of all bytes. All ranks must make this call.
+    fn end_view(&mut self) -> Result<(), Error> {
         self.call("MPI_File_set_view", |file| {
+            let native = c"native".as_ptr();
             // SAFETY: the file is open.
-            unsafe {
-                ffi::MPI_File_set_view(file, 0, byte(), byte(), c"native".as_ptr(), ffi::RSMPI_INFO_NULL)
-            }
+            unsafe { ffi::MPI_File_set_view(file, 0, byte(), byte(), native, ffi::RSMPI_INFO_NULL) }
         })?;
         self.has_view = false;
         Ok(())
     }
 
-    /// Writes at an offset in bytes of the view, with all ranks.
-    fn write_together(&mut self, offset: u64, own: &Packed<'_>) -> Result<(), Error> {
-        let rounds = greatest(self.companion.communicator, own.size.div_ceil(MOST) as u64)?;
-        self.rounds("MPI_File_write_at_all", offset, own.size, Some(rounds), |file, at, bytes, status| {
+    /// Checks that the file has the view of all bytes. To set it here would be a call of all ranks.
+    fn has_no_view(&self) -> Result<(), Error> {
+        if !self.has_view {
+            return Ok(());
+        }
+        Err(refused(
+            &self.path,
+            "a view of it was forgotten, or could not be ended: drop each view on all ranks",
+        ))
+    }
+
+    /// Writes at an offset in bytes of the view.
+    fn write(&self, ranks: Ranks, offset: u64, own: Result<Packed<'_>, Error>) -> Result<(), Error> {
+        let (name, call): (_, WriteAt) = match ranks {
+            Ranks::This => ("MPI_File_write_at", ffi::MPI_File_write_at),
+            Ranks::All => ("MPI_File_write_at_all", ffi::MPI_File_write_at_all),
+        };
+        let own = own.and_then(|own| self.within(offset, own.size).map(|()| own));
+        let rounds = self.parts(ranks, own.as_ref().map(|own| own.size));
+        let own = own?;
+        self.rounds(name, offset, own.size, rounds?, |file, at, bytes, status| {
             let (place, count) = own.part(bytes);
             // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-            unsafe { ffi::MPI_File_write_at_all(file, at, place.cast(), count, byte(), status) }
+            unsafe { call(file, at, place.cast(), count, byte(), status) }
         })
     }
 
-    /// Reads at an offset in bytes of the view, with all ranks.
-    fn read_together(&mut self, offset: u64, size: usize) -> Result<PackBuffer, Error> {
-        let rounds = greatest(self.companion.communicator, size.div_ceil(MOST) as u64)?;
-        let mut packed = PackBuffer::with_room(size)?;
+    /// Reads at an offset in bytes of the view.
+    fn read<M: Receivable + ?Sized>(
+        &self,
+        ranks: Ranks,
+        offset: u64,
+        into: Result<&mut M, Error>,
+    ) -> Result<(), Error> {
+        let (name, call): (_, ReadAt) = match ranks {
+            Ranks::This => ("MPI_File_read_at", ffi::MPI_File_read_at),
+            Ranks::All => ("MPI_File_read_at_all", ffi::MPI_File_read_at_all),
+        };
+        let room = into.and_then(|into| {
+            let size = into.packed_size();
+            self.within(offset, size)?;
+            Ok((PackBuffer::with_room(size)?, into, size))
+        });
+        let rounds = self.parts(ranks, room.as_ref().map(|(.., size)| *size));
+        let (mut packed, into, size) = room?;
         let place = packed.as_mut_ptr();
-        self.rounds("MPI_File_read_at_all", offset, size, Some(rounds), |file, at, bytes, status| {
+        self.rounds(name, offset, size, rounds?, |file, at, bytes, status| {
             let (place, count) = (place.wrapping_add(bytes.start), bytes.len() as c_int);
             // SAFETY: the buffer has room for the bytes.
-            unsafe { ffi::MPI_File_read_at_all(file, at, place.cast(), count, byte(), status) }
+            unsafe { call(file, at, place.cast(), count, byte(), status) }
         })?;
-        Ok(packed)
+        into.unpack(&packed[..size])
+    }
+
+    /// Returns the number of calls for so many bytes: in a call of all ranks, that of the rank with the most.
+    fn parts(&self, ranks: Ranks, size: Result<usize, &Error>) -> Result<u64, Error> {
+        let own = size.map(|size| size.div_ceil(MOST) as u64);
+        match ranks {
+            Ranks::This => Ok(own.unwrap_or(0)),
+            Ranks::All => agreed(self.companion.communicator, &self.path, own),
+        }
+    }
+
+    /// Checks that a file can have so many bytes behind an offset.
+    fn within(&self, offset: u64, size: usize) -> Result<(), Error> {
+        self.offset(offset.saturating_add(size as u64)).map(|_| ())
     }
 
     /// Makes a call for each part of `size` bytes from an offset on, and checks that all bytes were
-    /// transferred. In a collective call, `rounds` is the number of parts of the rank with the most.
+    /// transferred.
     fn rounds(
         &self,
         name: &'static str,
         offset: u64,
         size: usize,
-        rounds: Option<u64>,
+        rounds: u64,
         mut call: impl FnMut(MPI_File, MPI_Offset, Range<usize>, *mut MPI_Status) -> c_int,
     ) -> Result<(), Error> {
         let (mut done, mut failed) = (0, Ok(()));
-        for round in 0..rounds.unwrap_or(size.div_ceil(MOST) as u64) {
+        for round in 0..rounds {
             let start = size.min(usize::try_from(round).unwrap_or(usize::MAX).saturating_mul(MOST));
             let bytes = start..size.min(start.saturating_add(MOST));
             let (at, mut status) = (self.offset(offset.saturating_add(start as u64))?, no_status());
@@ -728,7 +751,23 @@ impl Drop for File {
     }
 }
 
-/// A view of a file: see [`File::view`]. Positions are elements of the view.
+/// The ranks that make a call.
+#[derive(Clone, Copy)]
+enum Ranks {
+    This,
+    All,
+}
+
+/// The signature of `MPI_File_write_at` and `MPI_File_write_at_all`.
+type WriteAt =
+    unsafe extern "C" fn(MPI_File, MPI_Offset, *const c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
+
+/// The signature of `MPI_File_read_at` and `MPI_File_read_at_all`.
+type ReadAt =
+    unsafe extern "C" fn(MPI_File, MPI_Offset, *mut c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
+
+/// A view of a file: see [`File::view`]. Positions are elements of the view. All ranks must drop it: then the
+/// file has the view of all bytes again.
 pub struct FileView<'f, T> {
     file: &'f mut File,
     /// `true` if the view has no elements.
@@ -744,10 +783,7 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// no elements but there are values, if the call fails, or writes fewer bytes.
     pub fn write_at_all<M: Sendable + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
         let own = self.checked(message).and_then(|()| Packed::of(message));
-        // All ranks make the call.
-        let (nothing, offset) = (Packed::nothing(), Self::bytes_before(position));
-        let done = self.file.write_together(offset, own.as_ref().unwrap_or(&nothing));
-        own.and(done)
+        self.file.write(Ranks::All, Self::bytes_before(position), own)
     }
 
     /// Writes values at a position (`MPI_File_write_at`).
@@ -755,19 +791,8 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all).
     pub fn write_at<M: Sendable + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
-        self.checked(message)?;
-        let own = Packed::of(message)?;
-        self.file.rounds(
-            "MPI_File_write_at",
-            Self::bytes_before(position),
-            own.size,
-            None,
-            |file, at, bytes, status| {
-                let (place, count) = own.part(bytes);
-                // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-                unsafe { ffi::MPI_File_write_at(file, at, place.cast(), count, byte(), status) }
-            },
-        )
+        let own = self.checked(message).and_then(|()| Packed::of(message));
+        self.file.write(Ranks::This, Self::bytes_before(position), own)
     }
 
     /// Reads values at a position, together with the other ranks (`MPI_File_read_at_all`).
@@ -776,11 +801,8 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// The errors of [`write_at_all`](Self::write_at_all); [`Error::File`] if the file ends before;
     /// [`Error::InvalidValue`]. After an error, nothing has been written to the values.
     pub fn read_at_all<M: Receivable + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
-        let checked = self.checked(into);
-        let size = if checked.is_ok() { into.packed_size() } else { 0 };
-        let packed = self.file.read_together(Self::bytes_before(position), size);
-        checked?;
-        into.unpack(&packed?[..size])
+        let into = self.checked(into).map(|()| into);
+        self.file.read(Ranks::All, Self::bytes_before(position), into)
     }
 
     /// Reads values at a position (`MPI_File_read_at`).
@@ -788,22 +810,8 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// # Errors
     /// The errors of [`read_at_all`](Self::read_at_all).
     pub fn read_at<M: Receivable + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
-        self.checked(into)?;
-        let size = into.packed_size();
-        let mut packed = PackBuffer::with_room(size)?;
-        let place = packed.as_mut_ptr();
-        self.file.rounds(
-            "MPI_File_read_at",
-            Self::bytes_before(position),
-            size,
-            None,
-            |file, at, bytes, status| {
-                let (place, count) = (place.wrapping_add(bytes.start), bytes.len() as c_int);
-                // SAFETY: the buffer has room for the bytes.
-                unsafe { ffi::MPI_File_read_at(file, at, place.cast(), count, byte(), status) }
-            },
-        )?;
-        into.unpack(&packed[..size])
+        let into = self.checked(into).map(|()| into);
+        self.file.read(Ranks::This, Self::bytes_before(position), into)
     }
 
     /// Returns the offset of a position, in bytes of the view.
@@ -819,6 +827,12 @@ impl<T: MpiDatatype> FileView<'_, T> {
         }
         let element: &[T] = &[];
         message.plan().same_signature(&element.plan(), size)
+    }
+}
+
+impl<T> Drop for FileView<'_, T> {
+    fn drop(&mut self) {
+        let _ = self.file.end_view();
     }
 }
 
@@ -957,9 +971,20 @@ fn quietly(call: impl FnOnce() -> c_int) -> c_int {
     without_communicator(|| true_code(call()))
 }
 
-/// Returns the error of a call on a file, with its path.
+/// Returns the error of a call on a file, with its path. MPICH passes codes of one rank to the others, where
+/// `MPI_Error_string` does not know them. All ranks know the class.
 fn of_file(path: &Path, name: &'static str, code: c_int) -> Result<(), Error> {
-    checked(name, code).map_err(|error| refused(path, Error::from(error).to_string()))
+    checked(name, class_of(true_code(code))).map_err(|error| refused(path, Error::from(error).to_string()))
+}
+
+/// Returns the greatest of the numbers of all ranks. If a rank has an error instead, all ranks return one.
+fn agreed(communicator: MPI_Comm, path: &Path, own: Result<u64, &Error>) -> Result<u64, Error> {
+    /// The number of a rank with an error. MPICH 4.0 compares larger numbers as if they were negative.
+    const FAILED: u64 = i64::MAX as u64;
+    match greatest(communicator, own.unwrap_or(FAILED))? {
+        FAILED => Err(refused(path, "another rank has an error, so no rank transfers anything")),
+        greatest => Ok(greatest),
+    }
 }
 
 fn refused(path: &Path, reason: impl Into<String>) -> Error {

@@ -14,8 +14,9 @@ use ::mpi::{
 
 use super::{
     attach::{Companion, companion},
+    blocks::wire_size,
     exchange::{Exchange, Lent, Planned},
-    places::{check, pack, unpack, wire_size},
+    places::{check, pack, unpack},
     request::Peer,
 };
 use crate::{

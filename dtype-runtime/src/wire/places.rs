@@ -6,16 +6,6 @@ use super::{
 };
 use crate::{DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut, layout::source::Place};
 
-/// Returns the number of transferred bytes of a part of one array.
-pub(super) fn wire_size<T: MpiDatatype, const D: usize>(
-    layout: &DynamicLayout<T, D>,
-) -> Result<usize, Error> {
-    if layout.has_blocks() {
-        return Ok(MemoryBlocks::of_layout(layout)?.size(1));
-    }
-    Ok(layout.packed_size())
-}
-
 /// Packs a part of each array, one after another.
 pub(super) fn pack<T: MpiDatatype, const D: usize>(
     layout: &DynamicLayout<T, D>,

@@ -6,15 +6,16 @@
 
 use std::{fmt, marker::PhantomData, os::raw::c_int, sync::Arc};
 
-use ::mpi::topology::Communicator;
+use ::mpi::{ffi::MPI_Comm, topology::Communicator};
 
 use super::{
     MessageCollectives,
     attach::{Companion, companion},
+    blocks::wire_size,
     exchange::{Exchange, Lent, Planned, misfit},
     frame::checks,
     members::{Members, intracommunicator, members},
-    places::{check, pack, unpack, wire_size},
+    places::{check, pack, unpack},
     receive::receive,
     request::Peer,
     send::Sending,
@@ -151,8 +152,8 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let from = if self.from.is_empty() { Vec::new() } else { self.sources(&[source])? };
-        let to = if self.to.is_empty() { Vec::new() } else { self.destinations(&mut [destination])? };
+        let from = self.sources(&[source][usize::from(self.from.is_empty())..])?;
+        let to = self.destinations(&mut [destination][usize::from(self.to.is_empty())..])?;
         // SAFETY: 1, since the destination is borrowed mutably.
         unsafe { self.run_at(&from, &to) }
     }
@@ -186,8 +187,8 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let from = if self.from.is_empty() { Vec::new() } else { self.sources(&[source])? };
-        let to = if self.to.is_empty() { Vec::new() } else { self.destinations(&mut [destination])? };
+        let from = self.sources(&[source][usize::from(self.from.is_empty())..])?;
+        let to = self.destinations(&mut [destination][usize::from(self.to.is_empty())..])?;
         // SAFETY: 1, since the destination is borrowed mutably.
         unsafe { self.start_at(&from, &to) }?;
         Ok(PendingRedistribution { redistribution: Lent::Borrowed(self), to, destination: PhantomData })
@@ -238,15 +239,9 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
             exchange.wait()?;
         }
         let (communicator, tag) = (self.companion.communicator, self.tag);
-        let peer = |message: &Message<T, D>| Peer { communicator, rank: message.rank, tag };
-        let pieces = |messages: &'_ [Message<T, D>]| -> Vec<_> {
-            let pieces =
-                messages.iter().flat_map(|message| message.pieces.iter().map(|piece| (peer(message), piece)));
-            pieces.map(|(peer, Piece { array, layout })| (peer, *array, layout.clone())).collect()
-        };
-        let sent =
-            pieces(&self.sends).into_iter().map(|(to, array, layout)| (to, View::new(from[array], layout)));
-        let sent: Vec<_> = sent.collect();
+        let sent = self.sends.iter().flat_map(|message| message.addressed(communicator, tag));
+        let sent: Vec<_> =
+            sent.map(|(to, piece)| (to, View::new(from[piece.array], &piece.layout))).collect();
         let mut sending = Vec::with_capacity(sent.len());
         let mut failed = Ok(());
         for (to, view) in &sent {
@@ -256,8 +251,9 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
             }
         }
         failed = failed.and(self.copy(from, to));
-        for (from, array, layout) in pieces(&self.receives) {
-            let mut into = ViewMut::new(to[array], layout);
+        let received = self.receives.iter().flat_map(|message| message.addressed(communicator, tag));
+        for (from, piece) in received {
+            let mut into = ViewMut::new(to[piece.array], &piece.layout);
             let received =
                 receive(&mut into, Making::Fastest, from).map_err(|error| misfit(error, from.rank));
             failed = failed.and(received.map(|_| ()));
@@ -337,6 +333,12 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
 }
 
 impl<T: MpiDatatype, const D: usize> Message<T, D> {
+    /// Returns each piece with the rank that it goes to or comes from.
+    fn addressed(&self, communicator: MPI_Comm, tag: c_int) -> impl Iterator<Item = (Peer, &Piece<T, D>)> {
+        let peer = Peer { communicator, rank: self.rank, tag };
+        self.pieces.iter().map(move |piece| (peer, piece))
+    }
+
     /// Calls `visit` with the layout of each piece, the place of its array, and the range of its packed
     /// bytes.
     fn each(

@@ -19,7 +19,6 @@ use ::mpi::{
     ffi::{self, MPI_Datatype, MPI_Op},
     topology::Communicator,
 };
-
 use dtype_mpi::{Attribute, OnDatatype};
 
 use super::{
@@ -57,9 +56,9 @@ pub trait Reductions: Communicator {
     /// Combines the values of all ranks, and returns the result on each (`MPI_Allreduce`).
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] if a rank sends an invalid value; [`Error::Reduction`] if the function has
-    /// panicked on another rank; an error if an MPI call fails. A panic of the function on this rank
-    /// continues after the call.
+    /// [`Error::Reduction`] if the function has panicked on another rank, or if another rank has an error;
+    /// this error or [`Error::InvalidValue`] if a rank sends an invalid value; an error if an MPI call fails.
+    /// A panic of the function on this rank continues after the call.
     fn all_reduce_with<T, F>(&self, value: &T, combine: F) -> Result<T, Error>
     where
         T: MpiDatatype + Clone + Send + Sync,
@@ -182,21 +181,32 @@ where
     let communicator = members.communicator;
     intracommunicator(communicator)?;
     let element = 1 + packed_size::<T>(1);
-    Error::unless_exactly("the destination", packed_size::<T>(values.len()), packed_size::<T>(into.len()))?;
-    let room = values.len().checked_mul(element).ok_or(Error::Memory { bytes: usize::MAX })?;
-    let (mut from, mut to) = (PackBuffer::with_room(room)?, PackBuffer::with_room(room)?);
-    let from = &mut from[..room];
-    for (element, value) in from.chunks_exact_mut(element).zip(values) {
-        element[0] = RIGHT;
-        pack_into(slice::from_ref(value), &mut element[1..])?;
+    let room = values.len().saturating_mul(element);
+    let buffers = || {
+        let [own, others] = [values.len(), into.len()].map(packed_size::<T>);
+        Error::unless_exactly("the destination", own, others)?;
+        let (mut from, to) = (PackBuffer::with_room(room)?, PackBuffer::with_room(room)?);
+        for (element, value) in from[..room].chunks_exact_mut(element).zip(values) {
+            element[0] = RIGHT;
+            pack_into(slice::from_ref(value), &mut element[1..])?;
+        }
+        Ok::<_, Error>((from, to))
+    };
+    let buffers = buffers();
+    // A rank with an error tells the others, so that none waits for it.
+    let agreed = agree(members, room, buffers.is_err().into());
+    let (from, mut to) = buffers?;
+    let agreed = agreed?;
+    if agreed.found() > 0 {
+        return Err(Error::Reduction { reason: "another rank has an error, and no part in it" });
     }
-    let to = &mut to[..room];
-    to.copy_from_slice(from);
-    if !agree(members, room, 0)?.is_even() {
+    if !agreed.is_even() {
         return Err(Error::Reduction {
             reason: "the ranks have different numbers of values, or other types",
         });
     }
+    let (from, to) = (&from[..room], &mut to[..room]);
+    to.copy_from_slice(from);
     let Some(some) = values.first() else { return Ok(!matches!(kind, Kind::ExclusiveOfNone)) };
     let combine = |lower: &[u8], higher: &mut [u8]| {
         let (mut a, mut b) = (some.clone(), some.clone());

@@ -338,20 +338,16 @@ impl Request {
         Ok(request)
     }
 
-    /// Starts a transfer between a file and a buffer, which `call` gets. Returns its error code if it fails.
+    /// Starts a transfer between a file and a buffer, which `call` gets.
     pub fn of_file(
         mut buffer: PackBuffer,
-        call: impl FnOnce(*mut u8, *mut MPI_Request) -> c_int,
-    ) -> Result<Self, c_int> {
+        call: impl FnOnce(*mut u8, *mut MPI_Request) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         let mut request = Self::new(false);
         request.is_of_file = true;
-        match call(buffer.as_mut_ptr(), &raw mut request.raw) {
-            SUCCESS => {
-                request.buffer = Some(buffer);
-                Ok(request)
-            }
-            code => Err(code),
-        }
+        call(buffer.as_mut_ptr(), &raw mut request.raw)?;
+        request.buffer = Some(buffer);
+        Ok(request)
     }
 
     /// Enters a nonblocking barrier (`MPI_Ibarrier`).

@@ -264,7 +264,8 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         M: Sendable + ?Sized,
         L: Layout<Element = T, Selects: WholeElements>,
     {
-        let (own, there) = (message.typed()?, self.there(message, target, layout)?);
+        let Some(there) = self.there(message, target, layout)? else { return Ok(()) };
+        let own = message.typed()?;
         self.open.call("MPI_Put", |window| {
             // SAFETY: the values live until the epoch ends, and the layout is within the window of the
             // target.
@@ -297,7 +298,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         if !into.any_pattern() {
             return Err(Error::Restricted);
         }
-        let there = self.there(into, target, layout)?;
+        let Some(there) = self.there(into, target, layout)? else { return Ok(()) };
         let own = into.typed_mut()?;
         self.open.call("MPI_Get", |window| {
             // SAFETY: the destination is borrowed until the epoch ends, any bytes may be written there, and
@@ -338,7 +339,8 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
                           and write other values in an exclusive epoch";
             return Err(Error::Wire { wire: "typed", reason });
         }
-        let (own, there) = (message.typed()?, self.there(message, target, layout)?);
+        let Some(there) = self.there(message, target, layout)? else { return Ok(()) };
+        let own = message.typed()?;
         self.open.call("MPI_Accumulate", |window| {
             // SAFETY: as in `put`.
             unsafe {
@@ -378,8 +380,9 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         }
     }
 
-    /// Returns the place of a message at the target.
-    fn there<M, L>(&self, message: &M, target: Rank, layout: &L) -> Result<There, Error>
+    /// Returns the place of a message at the target, or `None` for a message without bytes: Open MPI 5 waits
+    /// for ever for the end of such a transfer.
+    fn there<M, L>(&self, message: &M, target: Rank, layout: &L) -> Result<Option<There>, Error>
     where
         M: Sendable + ?Sized,
         L: Layout<Element = T>,
@@ -395,7 +398,10 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
             return Err(Error::Fit { value: T::FACTS.packed_size, expected, found: Some(found), from: None });
         }
         message.plan().same_signature(&plan, found)?;
-        Ok(There { offset: layout.offset() as MPI_Aint, datatype: layout.datatype()? })
+        if found == 0 {
+            return Ok(None);
+        }
+        Ok(Some(There { offset: layout.offset() as MPI_Aint, datatype: layout.datatype()? }))
     }
 }
 

@@ -94,6 +94,7 @@ pub fn files(world: &SimpleCommunicator) {
     }
     calls(world);
     views(world);
+    of_one_rank(world);
     mistakes(world);
 }
 
@@ -197,6 +198,7 @@ fn views(world: &SimpleCommunicator) {
     let mut read = vec![0u32; if rank == 0 { 0 } else { ranks }];
     view.read_at_all(0, &mut read).unwrap();
     assert_eq!(read, expected[..read.len()]);
+    drop(view);
     let four = 4;
     let descending = [
         layout!(u32[four] => [..;-1]).unwrap(),
@@ -210,6 +212,65 @@ fn views(world: &SimpleCommunicator) {
         file.view(0, &layout!(Padded[four] => [{[1, 1]}]).unwrap()).map(|_| ()).unwrap_err(),
         Error::Ascending
     );
+    // When a view has ended, the calls of one rank are calls of that rank alone again.
+    drop(file.view(8, &turns).unwrap());
+    if rank == 0 {
+        file.write_at(0, &7u64).unwrap();
+        assert_eq!(fs::read(&path).unwrap()[..8], 7u64.to_ne_bytes());
+    }
+    world.barrier();
+    // A view that is forgotten is an error of every later call, not of another place in the file.
+    std::mem::forget(file.view(8, &turns).unwrap());
+    assert!(matches!(file.write_at(0, &7u64), Err(Error::File { .. })));
+    assert!(matches!(file.read_at_all(0, &mut [0u8; 1]), Err(Error::File { .. })));
+    // Another view ends it.
+    drop(file.view(0, &turns).unwrap());
+    file.read_at_all(0, &mut [0u8; 1]).unwrap();
+    drop(file);
+    remove(world, &path);
+}
+
+/// Checks that an error of one rank is one of all ranks in calls of all of them, and that none waits.
+fn of_one_rank(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let path = path(world, "one");
+    let own = if rank == 0 { PathBuf::from("a\0b") } else { path.clone() };
+    assert!(matches!(File::create(world, &own), Err(Error::File { .. })));
+    let mut file = File::create(world, &path).unwrap();
+    let rows = Darray::blocks(rank, [ranks, 3], [ranks, 1]);
+    let own = vec![rank as f64; if rank == 0 { 2 } else { 3 }];
+    let refused = file.write_distributed(0, &rows, &own).unwrap_err();
+    assert_eq!(matches!(refused, Error::Shape { .. }), rank == 0, "{refused}");
+    assert!(rank == 0 || matches!(refused, Error::File { .. }), "{refused}");
+    let order = ArrayOrder::RowMajor;
+    let beyond = Subarray {
+        sizes: [ranks, 3],
+        subsizes: [1, 3],
+        starts: [rank + usize::from(rank == 0) * ranks, 0],
+        order,
+    };
+    assert!(file.write_distributed(0, &beyond, &vec![0.5; 3]).is_err());
+    file.write_distributed(0, &rows, &vec![rank as f64; 3]).unwrap();
+    let mut read = own.clone();
+    assert!(file.read_distributed(0, &rows, &mut read).is_err());
+    assert_eq!(read, own);
+    // Offsets that no file has.
+    let offset = if rank == 0 { u64::MAX } else { 24 * rank as u64 };
+    assert!(matches!(file.write_at_all(offset, &[0.5; 3]), Err(Error::File { .. })));
+    assert!(matches!(file.read_at_all(offset, &mut [0.5; 3]), Err(Error::File { .. })));
+    let all = layout!(f64[ranks] => [rank]).unwrap();
+    let reversed = layout!(f64[ranks + 1] => [..;-1]).unwrap();
+    let viewed = file.view(0, if rank == 0 { &reversed } else { &all }).map(|_| ());
+    assert_eq!(viewed.is_err(), rank == 0, "{viewed:?}");
+    {
+        let mut view = file.view(0, &all).unwrap();
+        let position = if rank == 0 { u64::MAX } else { 0 };
+        assert!(view.write_at_all(position, &[0.5; 2]).is_err());
+        assert!(view.read_at_all(position, &mut [0.5; 2]).is_err());
+        view.write_at_all(0, &[rank as f64; 2]).unwrap();
+    }
+    let expected: Vec<f64> = (0..2 * ranks).map(|at| (at % ranks) as f64).collect();
+    assert_eq!(on_disk(world, &path)[..16 * ranks], pack(&expected));
     drop(file);
     remove(world, &path);
 }

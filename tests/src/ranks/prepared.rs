@@ -217,6 +217,12 @@ pub fn reductions(world: &SimpleCommunicator) {
             world.all_reduce_into_with(&[1u8; 2], &mut [0; 1], |a, b| a + b),
             Err(Error::Length { .. })
         ));
+        // An error of one rank: the others do not wait for it.
+        let mut into = [0u8; 2];
+        let reduced =
+            world.all_reduce_into_with(&[1u8; 2], &mut into[usize::from(rank == 0)..], |a, b| a + b);
+        assert_eq!(matches!(reduced, Err(Error::Length { .. })), rank == 0);
+        assert!(rank == 0 || matches!(reduced, Err(Error::Reduction { .. })), "{reduced:?}");
         // Invalid values of another rank.
         let reduced = if rank == 0 {
             world.all_reduce_with(&7u8, |a, _| *a).map(|_| true)
