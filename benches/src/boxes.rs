@@ -18,12 +18,19 @@ use crate::{
 /// A way to move data, with its name.
 pub type Way<'a> = (&'static str, Box<dyn Fn() + 'a>);
 
-/// Times all ways in turn, and prints a row with the first one as ours.
+/// The runs in a measurement of calls that take milliseconds at most.
+pub const MANY: usize = 4;
+
+/// The runs in a measurement of calls that may take a second.
+pub const FEW: usize = 1;
+
+/// Times all ways in turn, and prints a row with the first one as ours. Each time is that of `batch` runs.
 pub fn measure(
     bench: &'static str,
     arguments: &Arguments,
     world: &SimpleCommunicator,
     case: &str,
+    batch: usize,
     ways: &[Way<'_>],
 ) {
     let quick = arguments.options.quick;
@@ -34,7 +41,7 @@ pub fn measure(
         runs: if quick { 9 } else { 41 },
         at_least: Duration::from_millis(if quick { 300 } else { 3000 }),
         at_most: Duration::from_secs(20),
-        batch: 4,
+        batch,
     };
     let times = rounds(world, ways.len(), &effort, |way, _| ways[way].1());
     if world.rank() == 0 {
@@ -55,6 +62,21 @@ pub struct Part {
 }
 
 impl Part {
+    /// Returns the box of a rank if each dimension is divided into blocks.
+    pub fn of_rank(rank: usize, sizes: [usize; 3], blocks: [usize; 3]) -> Self {
+        let mut rest = rank;
+        let mut place = [0; 3];
+        for k in (0..3).rev() {
+            place[k] = rest % blocks[k];
+            rest /= blocks[k];
+        }
+        let ends = |k: usize| [place[k], place[k] + 1].map(|i| i * sizes[k] / blocks[k]);
+        Self {
+            start: std::array::from_fn(|k| ends(k)[0]),
+            lengths: std::array::from_fn(|k| ends(k)[1] - ends(k)[0]),
+        }
+    }
+
     /// Returns the datatype of the box of doubles in an array of these sizes. It lives as long as the
     /// program.
     pub fn subarray(self, sizes: [usize; 3]) -> MPI_Datatype {

@@ -59,6 +59,13 @@ pub trait Library {
     /// datatype of the receive has a gap.
     const WRITES_PAST_BUFFER: bool;
 
+    /// `true` if the library returns no error from `MPI_File_write_at_all` and its like when the storage is
+    /// full, or from `MPI_File_read_at_all` when the file ends.
+    const HIDES_FILE_ERRORS: bool;
+
+    /// The longest path of a file, in bytes, if the library ends the program for longer ones.
+    const LONGEST_PATH: Option<usize>;
+
     /// `true` if the library copies a struct without gaps as one block, and not value by value.
     const JOINS_STRUCTS: bool;
 
@@ -103,6 +110,8 @@ impl Library for OpenMpi {
     const FILES: &'static [&'static str] = &["libmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
     const FORTRAN: Fortran = Fortran::Converted;
     const WRITES_PAST_BUFFER: bool = true;
+    const HIDES_FILE_ERRORS: bool = true;
+    const LONGEST_PATH: Option<usize> = Some(240);
     const JOINS_STRUCTS: bool = true;
     const REPORTS_EXCHANGES: bool = true;
 
@@ -136,6 +145,8 @@ impl Library for Mpich {
     const FILES: &'static [&'static str] = &["libmpi", "libpmpi"];
     const FORTRAN: Fortran = Fortran::Shared;
     const WRITES_PAST_BUFFER: bool = false;
+    const HIDES_FILE_ERRORS: bool = false;
+    const LONGEST_PATH: Option<usize> = None;
     const JOINS_STRUCTS: bool = false;
     const REPORTS_EXCHANGES: bool = false;
 
@@ -176,6 +187,8 @@ impl Library for StandardAbi {
         &["libmpi", "libpmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
     const FORTRAN: Fortran = Fortran::None;
     const WRITES_PAST_BUFFER: bool = true;
+    const HIDES_FILE_ERRORS: bool = true;
+    const LONGEST_PATH: Option<usize> = Some(240);
     const JOINS_STRUCTS: bool = false;
     const REPORTS_EXCHANGES: bool = false;
 

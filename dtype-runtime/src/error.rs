@@ -146,6 +146,12 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
+    /// A window cannot be opened or used.
+    #[error("the window cannot be used: {reason}")]
+    Window {
+        /// The reason.
+        reason: &'static str,
+    },
     /// The parts of a distributed array do not fit together.
     #[error("the global array cannot be redistributed: {reason}")]
     Distribution {
@@ -206,6 +212,12 @@ pub enum Error {
         /// The size of the communicator.
         ranks: i32,
     },
+    /// A communicator has no neighbours.
+    #[error(
+        "this communicator has no neighbours: create one with `create_cartesian_communicator` or \
+         `wire::distributed_graph`"
+    )]
+    NoNeighbours,
     /// A table of wires cannot be used. The environment variable `DTYPE_WIRES` names it, or the program
     /// passed it to `wire::calibrate_with`.
     #[error("the table of wires {table} cannot be used: {reason}")]
@@ -234,6 +246,12 @@ pub enum Error {
         /// The rank that sent the message, and its tag; `None` in a collective call, or if they are not
         /// known.
         from: Option<(i32, i32)>,
+    },
+    /// A receive that was not started cannot be finished.
+    #[error("{what} was not started: call `start` before `finish`")]
+    NotStarted {
+        /// The kind of receive.
+        what: &'static str,
     },
     /// A rank sent another number of values than this rank expects from it, in a call that exchanges messages
     /// of several ranks. Nothing has been written.
@@ -432,9 +450,10 @@ impl fmt::Debug for Error {
         }
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
-            Parameter Ascending File Reduction Distribution Overlap Meet NotInitialized Finalized Thread Tag
-            Rank Table Fit Neighbour Mismatch Announced Segment Parts Messages Wire Message Unsendable
-            Marshal Memory Datatype Representation Argument Construction Mpi
+            Parameter Ascending File Reduction Window Distribution Overlap Meet NotInitialized Finalized
+            Thread Tag Rank NoNeighbours Table Fit NotStarted Neighbour Mismatch Announced Segment Parts
+            Messages Wire Message Unsendable Marshal Memory Datatype Representation Argument Construction
+            Mpi
         };
         write!(f, "{name}: {self}")
     }

@@ -37,6 +37,11 @@ pub(crate) enum Name {
     /// Arrays that move from one distribution over four ranks to another and back, against `MPI_Alltoallw`
     /// with subarray datatypes and packing by hand.
     Redistribute,
+    /// Columns of a matrix that are put into the window of another rank, against `MPI_Put`.
+    Windows,
+    /// A distributed array of 1 GiB that is written to a file and read, against subarray datatypes and
+    /// contiguous bytes.
+    Files,
     /// Half a ping-pong by a program that preloads our library, against direct calls of the MPI library.
     Interpose,
     /// A report on each MPI library: which expectations its datatypes meet, and its fitted cost model.
@@ -166,11 +171,11 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 on_ranks(&sh, &library, 4, "bench-messages", &[], options, [])?;
             }
         }
-        Name::Halo | Name::Redistribute => {
-            let bench = if let Name::Halo = name { "bench-halo" } else { "bench-redistribute" };
+        Name::Halo | Name::Redistribute | Name::Windows | Name::Files => {
+            let bench = format!("bench-{label}");
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                on_ranks(&sh, &library, 4, bench, &[], options, [])?;
-                on_ranks(&sh, &library, 2, bench, &[], options, [])?;
+                on_ranks(&sh, &library, 4, &bench, &[], options, [])?;
+                on_ranks(&sh, &library, 2, &bench, &[], options, [])?;
             }
         }
         Name::Interpose => {

@@ -10,7 +10,7 @@ use std::{
 
 use clap::Parser;
 use dtype_benches::{
-    boxes::{Part, Way, measure},
+    boxes::{MANY, Part, Way, measure},
     journeys::Arguments,
 };
 use dtype_runtime::layout::Halo;
@@ -109,7 +109,7 @@ fn exchange(
         assert!(*array.borrow() == *expected, "{name}: the ghost cells are the same");
     }
     drop(expected);
-    measure("halo", arguments, world, case, &ways);
+    measure("halo", arguments, world, case, MANY, &ways);
     for request in requests.borrow_mut().iter_mut() {
         // SAFETY: the request is inactive, and is freed once.
         unsafe { ffi::MPI_Request_free(request) };
@@ -149,7 +149,7 @@ fn overlap(arguments: &Arguments, world: &SimpleCommunicator, grid: &CartesianCo
             }),
         ),
     ];
-    measure("halo", arguments, world, "overlap/64/1-ms", &ways);
+    measure("halo", arguments, world, "overlap/64/1-ms", MANY, &ways);
 }
 
 fn compute(turns: u64) {

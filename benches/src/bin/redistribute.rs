@@ -6,7 +6,7 @@ use std::{cell::RefCell, os::raw::c_int};
 
 use clap::Parser;
 use dtype_benches::{
-    boxes::{Part, Way, measure},
+    boxes::{MANY, Part, Way, measure},
     journeys::Arguments,
 };
 use dtype_runtime::{
@@ -45,21 +45,6 @@ fn main() {
     }
 }
 
-/// Returns the box of a rank if each dimension is divided into blocks.
-fn part(rank: usize, sizes: [usize; 3], blocks: [usize; 3]) -> Part {
-    let mut rest = rank;
-    let mut place = [0; 3];
-    for k in (0..3).rev() {
-        place[k] = rest % blocks[k];
-        rest /= blocks[k];
-    }
-    let ends = |k: usize| [place[k], place[k] + 1].map(|i| i * sizes[k] / blocks[k]);
-    Part {
-        start: std::array::from_fn(|k| ends(k)[0]),
-        lengths: std::array::from_fn(|k| ends(k)[1] - ends(k)[0]),
-    }
-}
-
 /// Moves an array to another distribution and back.
 fn both_ways(
     arguments: &Arguments,
@@ -69,7 +54,8 @@ fn both_ways(
     blocks: [[usize; 3]; 2],
 ) {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
-    let all = blocks.map(|blocks| (0..ranks).map(|rank| part(rank, sizes, blocks)).collect::<Vec<_>>());
+    let all =
+        blocks.map(|blocks| (0..ranks).map(|rank| Part::of_rank(rank, sizes, blocks)).collect::<Vec<_>>());
     let own = [all[0][rank], all[1][rank]];
     let moves =
         [Move::new(world, own, &all[1], &all[0]), Move::new(world, [own[1], own[0]], &all[0], &all[1])];
@@ -128,7 +114,7 @@ fn both_ways(
     for (name, (one, two)) in [("ours", &ours), ("once", &once), ("typed", &typed), ("by hand", &hand)] {
         assert!(*one.borrow() == first && *two.borrow() == *hand.1.borrow(), "{name}");
     }
-    measure("redistribute", arguments, world, case, &ways);
+    measure("redistribute", arguments, world, case, MANY, &ways);
 }
 
 /// A redistribution as a user writes it: what this rank sends to each rank and receives from each.

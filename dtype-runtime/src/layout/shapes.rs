@@ -150,7 +150,7 @@ impl<const D: usize> Darray<D> {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// - [`Error::Parameter`] if there is no such process, if a block has no elements, if the blocks do not
+    /// - [`Error::Parameter`] if there is no such process, if a block length is 0, if the blocks do not
     ///   cover the array, or if a dimension that is not distributed has several processes;
     /// - [`Error::Selection`] if no memory can hold the array;
     /// - [`Error::Memory`] if there is no memory for the list of elements of a cyclic distribution.

@@ -5,6 +5,8 @@
 //! description of the layout for run time. The derive writes `visit` and the constants; `fields!` in
 //! `base.rs` does so for the types of this crate.
 
+#[cfg(feature = "mpi")]
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::{any::type_name, slice};
 
 use dtype_core::{
@@ -269,6 +271,15 @@ pub trait Visitor {
 /// function and not through `FIELDS`: the compiler rejects a chain of 128 constants.
 const fn fields<T: MpiDatatype>() -> Fields {
     Fields { list: T::LIST, order: T::ORDER, fixed: T::FIXED, complete: T::COMPLETE }
+}
+
+/// Returns a number below 2⁶³ that differs for types with different layouts in memory. It is the same on all
+/// ranks that run the same program.
+#[cfg(feature = "mpi")]
+pub(crate) fn layout_number<T: MpiDatatype>() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (T::tree(), size_of::<T>(), align_of::<T>()).hash(&mut hasher);
+    hasher.finish() >> 1
 }
 
 /// Returns the type tree of a struct or tuple, not simplified.

@@ -28,6 +28,8 @@ mod values;
 
 pub use datatype::MpiDatatype;
 pub(crate) use datatype::Visitor;
+#[cfg(feature = "mpi")]
+pub(crate) use datatype::layout_number;
 pub(crate) use facts::Facts;
 pub(crate) use fields::Field;
 pub use marks::{AnyPattern, Complete};

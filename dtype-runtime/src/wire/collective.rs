@@ -534,11 +534,6 @@ impl Agreed {
         self.least == self.most
     }
 
-    /// Returns the greatest of the second numbers that the ranks passed to [`agree`].
-    pub(super) fn found(&self) -> u64 {
-        self.found
-    }
-
     /// Returns `true` if there is nothing to send, not even a seal.
     fn is_nothing(&self) -> bool {
         self.is_even() && self.own == 0 && self.form.is_bare()
@@ -683,11 +678,25 @@ fn reduce<const N: usize>(
     Ok(all)
 }
 
-/// Returns the greatest of the numbers of all ranks. MPICH 4.0 compares numbers as signed ones, so each must
-/// be less than 2⁶³.
-pub(super) fn greatest(communicator: MPI_Comm, own: u64) -> Result<u64, Error> {
+/// Returns the greatest of each of the numbers of all ranks. MPICH 4.0 compares numbers as signed ones, so
+/// each must be less than 2⁶³.
+pub(super) fn greatest<const N: usize>(communicator: MPI_Comm, own: [u64; N]) -> Result<[u64; N], Error> {
     // SAFETY: a constant of the library.
-    reduce(communicator, [own], unsafe { ffi::RSMPI_MAX }).map(|[greatest]| greatest)
+    reduce(communicator, own, unsafe { ffi::RSMPI_MAX })
+}
+
+/// Returns the sum of the numbers of all lower ranks, and the sum of those of all ranks.
+pub(super) fn sums(communicator: MPI_Comm, own: u64) -> Result<[u64; 2], Error> {
+    // SAFETY: a constant of the library.
+    let sum = unsafe { ffi::RSMPI_SUM };
+    let mut up_to_this = 0u64;
+    called("MPI_Scan", communicator, || {
+        let (from, to) = ((&raw const own).cast(), (&raw mut up_to_this).cast());
+        // SAFETY: every rank has one number.
+        unsafe { ffi::MPI_Scan(from, to, 1, number(), sum, communicator) }
+    })?;
+    let [all] = reduce(communicator, [own], sum)?;
+    Ok([up_to_this - own, all])
 }
 
 /// The number of bytes for which every rank is expected to have the memory.

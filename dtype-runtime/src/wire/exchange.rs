@@ -43,6 +43,16 @@ impl Exchange {
         Ok(Self { requests, sends, receives, _companion: companion })
     }
 
+    /// Sends an empty message to each rank, and drops those that come from others. A rank with an error does
+    /// so, so that none waits for it: empty messages are errors of their receivers.
+    pub fn refuse(companion: Arc<Companion>, sends: &[Planned], receives: &[Planned]) -> Result<(), Error> {
+        let sends: Vec<_> =
+            sends.iter().map(|Planned { peer, .. }| Planned { peer: *peer, size: 0 }).collect();
+        let mut exchange = Self::new(companion, &sends, receives)?;
+        exchange.start(|_, _| Ok(()))?;
+        exchange.wait()
+    }
+
     /// Returns `true` if the exchange can be started again. After some errors it must be prepared again.
     pub fn is_whole(&self) -> bool {
         self.requests.is_whole()
@@ -159,10 +169,10 @@ impl PreparedExchange {
     ///
     /// # Errors
     /// [`Error::Messages`] if the lists have other lengths than when the exchange was prepared, and
-    /// [`Error::Length`] if a message has another size: then nothing has been sent. [`Error::Neighbour`] if a
-    /// rank sent another number of bytes than is received here: then nothing has been written.
-    /// [`Error::InvalidValue`] if a rank sent invalid values: then earlier messages have been written. An
-    /// error if an MPI call fails.
+    /// [`Error::Length`] if a message has another size: then empty messages are sent. [`Error::Neighbour`] if
+    /// a rank sent another number of bytes than is received here, or has an error: then nothing has been
+    /// written. [`Error::InvalidValue`] if a rank sent invalid values: then earlier messages have been
+    /// written. An error if an MPI call fails.
     pub fn exchange<S: Read, R: Write>(&mut self, messages: &[S], into: &mut [R]) -> Result<(), Error> {
         self.send(messages, into)?;
         self.receive(into)
@@ -173,7 +183,8 @@ impl PreparedExchange {
     /// the messages are lost.
     ///
     /// # Errors
-    /// The errors of [`exchange`](Self::exchange) after which nothing has been sent.
+    /// [`Error::Messages`] and [`Error::Length`] as for [`exchange`](Self::exchange); an error if an MPI call
+    /// fails.
     pub fn start<'a, S: Read, R: Write>(
         &'a mut self,
         messages: &[S],
@@ -193,20 +204,33 @@ impl PreparedExchange {
         Ok(PendingExchange { exchange: Lent::Own(self), into })
     }
 
-    fn send<S: Read, R: Write>(&mut self, messages: &[S], into: &[R]) -> Result<(), Error> {
-        let Self { ends, companion, exchange, sizes: [sends, receives] } = self;
+    /// Checks that messages have the sizes that were prepared.
+    fn check<S: Read, R: Write>(&self, messages: &[S], into: &[R]) -> Result<(), Error> {
+        let Self { ends, sizes: [sends, receives], .. } = self;
         ends.check(messages.len(), into.len())?;
-        for ((at, _), size) in ends.sends.iter().zip(&*sends) {
+        for ((at, _), size) in ends.sends.iter().zip(sends) {
             Error::unless_exactly("a prepared message", *size, messages[*at].packed_size())?;
         }
-        for ((at, _), size) in ends.receives.iter().zip(&*receives) {
+        for ((at, _), size) in ends.receives.iter().zip(receives) {
             Error::unless_exactly("a prepared destination", *size, into[*at].packed_size())?;
         }
-        if !exchange.as_ref().is_some_and(Exchange::is_whole) {
-            let planned = |ends: &[(usize, Peer)], sizes: &[usize]| -> Vec<_> {
-                ends.iter().zip(sizes).map(|((_, peer), size)| Planned { peer: *peer, size: *size }).collect()
-            };
+        Ok(())
+    }
+
+    fn send<S: Read, R: Write>(&mut self, messages: &[S], into: &[R]) -> Result<(), Error> {
+        let checked = self.check(messages, into);
+        let Self { ends, companion, exchange, sizes: [sends, receives] } = self;
+        let planned = |ends: &[(usize, Peer)], sizes: &[usize]| -> Vec<_> {
+            ends.iter().zip(sizes).map(|((_, peer), size)| Planned { peer: *peer, size: *size }).collect()
+        };
+        if checked.is_err() || !exchange.as_ref().is_some_and(Exchange::is_whole) {
+            // Messages of an exchange that was forgotten arrive first.
+            *exchange = None;
             let (sends, receives) = (planned(&ends.sends, sends), planned(&ends.receives, receives));
+            if let Err(error) = checked {
+                Exchange::refuse(Arc::clone(companion), &sends, &receives)?;
+                return Err(error);
+            }
             *exchange = Some(Exchange::new(Arc::clone(companion), &sends, &receives)?);
         }
         let Some(exchange) = exchange else { return Ok(()) };

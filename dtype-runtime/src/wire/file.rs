@@ -4,12 +4,13 @@
 //! a file is as long as its values, and another program reads it without knowing MPI.
 
 use std::{
+    cell::RefCell,
     ffi::CString,
     fmt,
     marker::PhantomData,
     mem,
     ops::Range,
-    os::raw::{c_int, c_void},
+    os::raw::c_int,
     path::{Path, PathBuf},
     ptr::NonNull,
     sync::Arc,
@@ -24,24 +25,25 @@ use ::mpi::{
 use super::{
     Receivable, Sendable,
     attach::{Companion, companion},
-    collective::greatest,
-    file_view::Selection,
+    collective::{greatest, sums},
+    file_view::{MOST, Run, Selection},
     members::{Members, intracommunicator, members},
     request::{Request, no_status, size_of},
-    sendable::{Span, pack_with_room, sealed::Read},
+    sendable::{
+        Span, pack_with_room,
+        sealed::{Read, Write},
+    },
 };
 use crate::{
     Error, Layout, MpiDatatype, View, ViewMut,
+    engine::Plan,
     layout::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed, LayoutDatatype, WholeElements, distributed::Local,
         source::Place,
     },
-    mpi::{SUCCESS, checked, class_of, ready, true_code, without_communicator},
+    mpi::{Current, Library as _, SUCCESS, checked, class_of, ready, true_code, without_communicator},
     pack::PackBuffer,
 };
-
-/// The largest number of bytes in one call: a library counts them by `int`.
-const MOST: usize = 1 << 30;
 
 /// A file that is open on all ranks of a communicator.
 ///
@@ -68,8 +70,15 @@ pub struct File {
     handle: MPI_File,
     path: PathBuf,
     companion: Arc<Companion>,
+    may_read: bool,
+    may_write: bool,
     /// `true` if the file has another view than its bytes.
     has_view: bool,
+    /// The offset of the next call in the order of the ranks.
+    ordered: u64,
+    /// The immediate transfers. The file keeps them, so that they end before it even if the program forgets
+    /// them.
+    pending: RefCell<Vec<Option<Request>>>,
     thread: PhantomData<*mut ()>,
 }
 
@@ -94,6 +103,9 @@ pub struct FileOptions {
     truncate: bool,
     hints: Vec<(String, String)>,
 }
+
+/// A number that is greater than those of all ways to open a file.
+const MOST_WAYS: u64 = 1 << 40;
 
 /// The treatment of a file that does not exist.
 #[derive(Clone, Copy, Debug, Default)]
@@ -164,10 +176,11 @@ impl FileOptions {
         intracommunicator(raw)?;
         let (companion, _) = companion(raw, 1)?;
         let path = path.as_ref();
-        let mode = match (self.read, self.write) {
+        let (may_read, may_write) = (self.read || !self.write, self.write);
+        let mode = match (may_read, may_write) {
             (true, true) => ffi::MPI_MODE_RDWR,
-            (false, true) => ffi::MPI_MODE_WRONLY,
-            _ => ffi::MPI_MODE_RDONLY,
+            (false, _) => ffi::MPI_MODE_WRONLY,
+            (true, false) => ffi::MPI_MODE_RDONLY,
         };
         let mode = mode
             | match self.create {
@@ -177,9 +190,19 @@ impl FileOptions {
             };
         let name = path.to_str().and_then(|path| CString::new(path).ok());
         let name = name.ok_or_else(|| refused(path, "its path is not text, or contains a zero byte"));
+        let name = name.and_then(|name| match Current::LONGEST_PATH {
+            Some(most) if name.as_bytes().len() > most => {
+                Err(refused(path, format!("the MPI library takes no path of more than {most} bytes")))
+            }
+            _ => Ok(name),
+        });
         let name = name.and_then(|name| Ok((name, Info::of(path, &self.hints)?)));
-        let all_are_right = agreed(companion.communicator, path, name.as_ref().map(|_| 0));
-        let ((name, info), _) = (name?, all_are_right?);
+        let ways = 2 * u64::from(mode) + u64::from(self.truncate);
+        let all = agreed(companion.communicator, path, name.as_ref().map(|_| [ways, MOST_WAYS - ways]));
+        let ((name, info), [most, others]) = (name?, all?);
+        if most != MOST_WAYS - others {
+            return Err(refused(path, "the ranks open it with different options"));
+        }
         // SAFETY: a constant of the library.
         let mut file = unsafe { ffi::RSMPI_FILE_NULL };
         let code = quietly(|| {
@@ -196,7 +219,17 @@ impl FileOptions {
         });
         of_file(path, "MPI_File_open", code)?;
         let (path, thread) = (path.to_owned(), PhantomData);
-        let file = File { handle: file, path, companion, has_view: false, thread };
+        let file = File {
+            handle: file,
+            path,
+            companion,
+            may_read,
+            may_write,
+            has_view: false,
+            ordered: 0,
+            pending: RefCell::default(),
+            thread,
+        };
         // SAFETY: the file is open.
         file.call("MPI_File_set_errhandler", |file| unsafe {
             ffi::MPI_File_set_errhandler(file, ffi::RSMPI_ERRORS_RETURN)
@@ -272,85 +305,71 @@ impl File {
     /// [`Error::File`] if the call fails, or writes fewer bytes.
     pub fn write_at<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
         self.has_no_view()?;
-        self.write(Ranks::This, offset, Packed::of(message))
+        self.write(offset, &self.outgoing(message)?)
     }
 
-    /// Writes packed values at an offset of each rank, together with the other ranks
-    /// (`MPI_File_write_at_all`).
+    /// Writes packed values at an offset of each rank, together with the other ranks. Each rank makes its own
+    /// call (`MPI_File_write_at`).
     ///
     /// # Errors
     /// The errors of [`write_at`](Self::write_at); [`Error::File`] if another rank has an error.
     pub fn write_at_all<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
-        self.has_no_view()?;
-        self.write(Ranks::All, offset, Packed::of(message))
+        let written = self.write_at(offset, message);
+        self.all_together(written)
     }
 
     /// Reads values at an offset (`MPI_File_read_at`).
     ///
     /// # Errors
-    /// [`Error::File`] if the call fails, or if the file ends before; [`Error::InvalidValue`]. After an
-    /// error, nothing has been written to the values.
+    /// [`Error::File`] if the call fails, or if the file ends before; [`Error::InvalidValue`], which leaves
+    /// all values unchanged. After another error, some values may have been read.
     pub fn read_at<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
         self.has_no_view()?;
-        self.read(Ranks::This, offset, Ok(into))
+        self.read(offset, into)
     }
 
-    /// Reads values at an offset of each rank, together with the other ranks (`MPI_File_read_at_all`).
+    /// Reads values at an offset of each rank, together with the other ranks. Each rank makes its own call
+    /// (`MPI_File_read_at`).
     ///
     /// # Errors
     /// The errors of [`read_at`](Self::read_at); [`Error::File`] if another rank has an error.
     pub fn read_at_all<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
-        self.has_no_view()?;
-        self.read(Ranks::All, offset, Ok(into))
+        let read = self.read_at(offset, into);
+        self.all_together(read)
     }
 
-    /// Writes packed values behind those of all lower ranks, at the end of what was written so before
-    /// (`MPI_File_write_ordered`). All ranks must make this call, each with less than 2 GiB.
+    /// Writes packed values behind those of all lower ranks, at the end of what was written so before. All
+    /// ranks must make this call, as that of `MPI_File_write_ordered`.
     ///
     /// # Errors
-    /// The errors of [`write_at`](Self::write_at).
+    /// The errors of [`write_at_all`](Self::write_at_all). The values of other ranks may have been written.
     pub fn write_ordered<M: Sendable + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
-        self.has_no_view()?;
-        let own = Packed::of(message)?;
-        let (place, count) = own.part(0..self.few("MPI_File_write_ordered", own.size)?);
-        let mut status = no_status();
-        self.call("MPI_File_write_ordered", |file| {
-            // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-            unsafe { ffi::MPI_File_write_ordered(file, place.cast(), count, byte(), &raw mut status) }
-        })?;
-        self.complete(own.size, size_of(&status))
+        let own = self.has_no_view().and_then(|()| self.outgoing(message));
+        let offset = self.take_turn(own.as_ref().map_or(0, |own| own.size))?;
+        let written = own.and_then(|own| self.write(offset, &own));
+        self.all_together(written)
     }
 
-    /// Reads values behind those of all lower ranks, from the end of what was read or written so before
-    /// (`MPI_File_read_ordered`). All ranks must make this call, each with less than 2 GiB.
+    /// Reads values behind those of all lower ranks, at the end of what was read or written so before. All
+    /// ranks must make this call, as that of `MPI_File_read_ordered`.
     ///
     /// # Errors
-    /// The errors of [`read_at`](Self::read_at).
+    /// The errors of [`read_at_all`](Self::read_at_all).
     pub fn read_ordered<M: Receivable + ?Sized>(&mut self, into: &mut M) -> Result<(), Error> {
-        self.has_no_view()?;
-        let size = self.few("MPI_File_read_ordered", into.packed_size())?;
-        let mut packed = PackBuffer::with_room(size)?;
-        let (place, mut status) = (packed.as_mut_ptr(), no_status());
-        self.call("MPI_File_read_ordered", |file| {
-            // SAFETY: the buffer has room for the bytes.
-            unsafe { ffi::MPI_File_read_ordered(file, place.cast(), size as c_int, byte(), &raw mut status) }
-        })?;
-        self.complete(size, size_of(&status))?;
-        into.unpack(&packed[..size])
+        let offset = self.take_turn(into.packed_size())?;
+        let read = self.has_no_view().and_then(|()| self.read(offset, into));
+        self.all_together(read)
     }
 
-    /// Moves the place of [`write_ordered`](Self::write_ordered) and [`read_ordered`](Self::read_ordered) to
-    /// an offset (`MPI_File_seek_shared`). All ranks must make this call.
+    /// Sets the offset of the next call in the order of the ranks, as `MPI_File_seek_shared` does. All ranks
+    /// must make this call, with the same offset.
     ///
     /// # Errors
-    /// [`Error::File`] if the call fails.
+    /// [`Error::File`] if no file has such an offset.
     pub fn seek_ordered(&mut self, offset: u64) -> Result<(), Error> {
-        self.has_no_view()?;
-        let offset = self.offset(offset)?;
-        self.call("MPI_File_seek_shared", |file| {
-            // SAFETY: the file is open.
-            unsafe { ffi::MPI_File_seek_shared(file, offset, ffi::MPI_SEEK_SET as c_int) }
-        })
+        self.offset(offset)?;
+        self.ordered = offset;
+        Ok(())
     }
 
     /// Starts to write packed values at an offset, and returns without waiting (`MPI_File_iwrite_at`). The
@@ -363,7 +382,7 @@ impl File {
         offset: u64,
         message: &M,
     ) -> Result<PendingWrite<'_>, Error> {
-        self.has_no_view()?;
+        self.has_no_view().and_then(|()| self.writes())?;
         let (size, offset) = (self.few("MPI_File_iwrite_at", message.packed_size())?, self.offset(offset)?);
         let request = Request::of_file(pack_with_room(message, size)?, |place, request| {
             let (place, count) = (place.cast_const().cast(), size as c_int);
@@ -372,7 +391,7 @@ impl File {
                 unsafe { ffi::MPI_File_iwrite_at(file, offset, place, count, byte(), request) }
             })
         })?;
-        Ok(PendingWrite { file: self, request, size })
+        Ok(PendingWrite { transfer: Transfer::new(self, request, size) })
     }
 
     /// Starts to read values at an offset, and returns without waiting (`MPI_File_iread_at`). The destination
@@ -385,7 +404,9 @@ impl File {
         offset: u64,
         into: &'a mut M,
     ) -> Result<PendingRead<'a, M>, Error> {
-        self.has_no_view()?;
+        self.has_no_view().and_then(|()| self.reads())?;
+        // Open MPI waits for ever for what is behind the end.
+        self.holds(offset, into.packed_size())?;
         let (size, offset) = (self.few("MPI_File_iread_at", into.packed_size())?, self.offset(offset)?);
         let request = Request::of_file(PackBuffer::with_room(size)?, |place, request| {
             let (place, count) = (place.cast(), size as c_int);
@@ -394,7 +415,7 @@ impl File {
                 unsafe { ffi::MPI_File_iread_at(file, offset, place, count, byte(), request) }
             })
         })?;
-        Ok(PendingRead { file: self, request, size, into })
+        Ok(PendingRead { transfer: Transfer::new(self, request, size), into })
     }
 
     /// Writes this rank's parts of a distributed array (`MPI_File_set_view`, `MPI_File_write_at_all`). The
@@ -452,9 +473,13 @@ impl File {
             let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place(region))?;
             Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
         });
-        self.each_part(offset, placed, |file, part| {
+        self.each_part(offset, placed, |file, runs, part| {
             let view = part.map(|(local, place)| View::new(*place, &local.here));
-            file.write(Ranks::All, 0, view.as_ref().map_or(Ok(Packed::nothing()), Packed::of))
+            let own = view.as_ref().map_or(Ok(Packed::nothing()), |view| file.outgoing(view));
+            match runs {
+                Some(runs) => file.write_runs(runs, &own?),
+                None => file.write_view(0, own),
+            }
         })
     }
 
@@ -513,36 +538,56 @@ impl File {
             let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place_mut(region))?;
             Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
         });
-        self.each_part(offset, placed, |file, part| match part {
-            Some((local, place)) => file.read(Ranks::All, 0, Ok(&mut ViewMut::new(*place, &local.here))),
-            None => file.read::<[u8]>(Ranks::All, 0, Ok(&mut [])),
+        self.each_part(offset, placed, |file, runs, part| {
+            let into = part.map(|(local, place)| ViewMut::new(*place, &local.here));
+            match (runs, into) {
+                (Some(runs), Some(mut into)) => file.read_runs(runs, &mut into),
+                (Some(_), None) => Ok(()),
+                (None, Some(mut into)) => file.read_view(0, &mut into, Ok(())),
+                (None, None) => file.read_view::<[u8]>(0, &mut [], Ok(())),
+            }
         })
     }
 
-    /// Calls `transfer` with each part of this rank, in its view of the file. Ranks with fewer parts make the
-    /// calls without one. If a rank has an error in its parts, all ranks return one.
+    /// Calls `transfer` with each part of this rank and with its runs in the file. If a rank has many short
+    /// runs, all ranks transfer in views instead: there are no runs then, and ranks with fewer parts make
+    /// calls without one.
     fn each_part<T: MpiDatatype, const D: usize>(
         &mut self,
         offset: u64,
         parts: Result<Vec<(Local<T, D>, Place)>, Error>,
-        mut transfer: impl FnMut(&mut Self, Option<&(Local<T, D>, Place)>) -> Result<(), Error>,
+        mut transfer: impl FnMut(&Self, Option<Vec<Run>>, Option<&(Local<T, D>, Place)>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let offset = self.offset(offset);
-        let views = parts.and_then(|parts| {
-            let views = parts.iter().map(|(local, _)| Selection::of(&local.there)?.datatype());
-            Ok((views.collect::<Result<Vec<_>, _>>()?, parts, Selection::nothing::<T>().datatype()?, offset?))
+        let parts = parts.and_then(|parts| {
+            let sizes = parts.iter().map(|(local, _)| local.there.region().array_elements());
+            let bytes = sizes.max().unwrap_or(0).saturating_mul(T::FACTS.wire_size);
+            self.within(offset, bytes)?;
+            Ok((parts, self.offset(offset)?))
         });
-        let own = views.as_ref().map(|(views, ..)| views.len() as u64);
-        let rounds = agreed(self.companion.communicator, &self.path, own);
-        let (views, parts, nothing, offset) = views?;
+        let own = parts.as_ref().map(|(parts, _)| {
+            let is_short = parts.iter().any(|(local, _)| Run::are_short(&local.there));
+            [parts.len() as u64, is_short.into()]
+        });
+        let all = agreed(self.companion.communicator, &self.path, own);
+        let ((parts, at), [rounds, are_short]) = (parts?, all?);
         let mut transferred = Ok(());
+        if are_short == 0 {
+            for part in &parts {
+                transferred =
+                    transferred.and(transfer(self, Some(Run::all(&part.0.there, offset)), Some(part)));
+            }
+            return self.all_together(transferred);
+        }
         // All ranks make all rounds.
-        for round in 0..rounds? as usize {
-            self.set_view(offset, views.get(round).unwrap_or(&nothing))?;
-            transferred = transferred.and(transfer(self, parts.get(round)));
+        for round in 0..rounds as usize {
+            let part = parts.get(round);
+            let selection =
+                part.map_or(Ok(Selection::nothing::<T>()), |(local, _)| Selection::of(&local.there))?;
+            self.set_view(at, &selection.datatype()?)?;
+            transferred = transferred.and(transfer(self, None, part));
         }
         self.end_view()?;
-        transferred
+        self.all_together(transferred)
     }
 
     /// Returns a view of the file: the elements that a layout selects in an array from the offset on, in the
@@ -564,21 +609,20 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ascending`] if the layout does not ascend; [`Error::File`] if the call fails.
+    /// [`Error::Ascending`] if the layout does not ascend; [`Error::File`] if the call fails, or if another
+    /// rank has an error.
     pub fn view<L>(&mut self, offset: u64, layout: &L) -> Result<FileView<'_, L::Element>, Error>
     where
         L: Layout<Selects: WholeElements>,
     {
-        let selection = Selection::of(layout).and_then(|selection| Ok((selection, self.offset(offset)?)));
-        // All ranks make the call: one with an error sees nothing.
-        let (selection, offset, failed) = match selection {
-            Ok((selection, offset)) => (selection, offset, None),
-            Err(error) => (Selection::nothing::<L::Element>(), 0, Some(error)),
-        };
-        let is_empty = selection.is_empty();
-        self.set_view(offset, &selection.datatype()?)?;
-        let view = FileView { file: self, is_empty, elements: PhantomData };
-        failed.map_or(Ok(view), Err)
+        let own = Selection::of(layout).and_then(|selection| {
+            let (tile, size) = (selection.extent(), layout.count() as u64);
+            Ok((Tiles { offset, tile, elements: size }, selection.datatype()?, self.offset(offset)?))
+        });
+        let all = agreed(self.companion.communicator, &self.path, own.as_ref().map(|_| [0; 2]));
+        let ((tiles, datatype, at), _) = (own?, all?);
+        self.set_view(at, &datatype)?;
+        Ok(FileView { file: self, tiles, elements: PhantomData })
     }
 
     /// Sets the view. All ranks must make this call.
@@ -613,56 +657,136 @@ impl File {
         ))
     }
 
-    /// Writes at an offset in bytes of the view.
-    fn write(&self, ranks: Ranks, offset: u64, own: Result<Packed<'_>, Error>) -> Result<(), Error> {
-        let (name, call): (_, WriteAt) = match ranks {
-            Ranks::This => ("MPI_File_write_at", ffi::MPI_File_write_at),
-            Ranks::All => ("MPI_File_write_at_all", ffi::MPI_File_write_at_all),
-        };
-        let own = own.and_then(|own| self.within(offset, own.size).map(|()| own));
-        let rounds = self.parts(ranks, own.as_ref().map(|own| own.size));
-        let own = own?;
-        self.rounds(name, offset, own.size, rounds?, |file, at, bytes, status| {
+    /// Returns the result of a call of all ranks: an error if another rank has one.
+    fn all_together(&self, own: Result<(), Error>) -> Result<(), Error> {
+        let all = agreed(self.companion.communicator, &self.path, own.as_ref().map(|()| [0; 2]));
+        own.and(all.map(|_| ()))
+    }
+
+    /// Returns the offset of this rank's bytes in a call in the order of the ranks.
+    fn take_turn(&mut self, size: usize) -> Result<u64, Error> {
+        let [before, all] = sums(self.companion.communicator, size as u64)?;
+        let offset = self.ordered.saturating_add(before);
+        self.ordered = self.ordered.saturating_add(all);
+        Ok(offset)
+    }
+
+    fn writes(&self) -> Result<(), Error> {
+        if self.may_write { Ok(()) } else { Err(refused(&self.path, "it was opened for reading only")) }
+    }
+
+    fn reads(&self) -> Result<(), Error> {
+        if self.may_read { Ok(()) } else { Err(refused(&self.path, "it was opened for writing only")) }
+    }
+
+    /// Returns the packed bytes of a message.
+    fn outgoing<'m, M: Read + ?Sized>(&self, message: &'m M) -> Result<Packed<'m>, Error> {
+        self.writes()?;
+        Packed::of(message)
+    }
+
+    /// Writes bytes from an offset on.
+    fn write(&self, offset: u64, own: &Packed<'_>) -> Result<(), Error> {
+        self.write_runs([Run { at: offset, bytes: 0..own.size }], own)
+    }
+
+    fn write_runs(&self, runs: impl IntoIterator<Item = Run>, own: &Packed<'_>) -> Result<(), Error> {
+        self.transfer("MPI_File_write_at", runs, |file, at, bytes, status| {
             let (place, count) = own.part(bytes);
             // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-            unsafe { call(file, at, place.cast(), count, byte(), status) }
+            unsafe { ffi::MPI_File_write_at(file, at, place.cast(), count, byte(), status) }
         })
     }
 
-    /// Reads at an offset in bytes of the view.
-    fn read<M: Receivable + ?Sized>(
-        &self,
-        ranks: Ranks,
-        offset: u64,
-        into: Result<&mut M, Error>,
-    ) -> Result<(), Error> {
-        let (name, call): (_, ReadAt) = match ranks {
-            Ranks::This => ("MPI_File_read_at", ffi::MPI_File_read_at),
-            Ranks::All => ("MPI_File_read_at_all", ffi::MPI_File_read_at_all),
-        };
-        let room = into.and_then(|into| {
-            let size = into.packed_size();
-            self.within(offset, size)?;
-            Ok((PackBuffer::with_room(size)?, into, size))
-        });
-        let rounds = self.parts(ranks, room.as_ref().map(|(.., size)| *size));
-        let (mut packed, into, size) = room?;
-        let place = packed.as_mut_ptr();
-        self.rounds(name, offset, size, rounds?, |file, at, bytes, status| {
-            let (place, count) = (place.wrapping_add(bytes.start), bytes.len() as c_int);
-            // SAFETY: the buffer has room for the bytes.
-            unsafe { call(file, at, place.cast(), count, byte(), status) }
-        })?;
-        into.unpack(&packed[..size])
+    /// Reads values from an offset on.
+    fn read<M: Receivable + ?Sized>(&self, offset: u64, into: &mut M) -> Result<(), Error> {
+        self.read_runs([Run { at: offset, bytes: 0..into.packed_size() }], into)
     }
 
-    /// Returns the number of calls for so many bytes: in a call of all ranks, that of the rank with the most.
-    fn parts(&self, ranks: Ranks, size: Result<usize, &Error>) -> Result<u64, Error> {
-        let own = size.map(|size| size.div_ceil(MOST) as u64);
-        match ranks {
-            Ranks::This => Ok(own.unwrap_or(0)),
-            Ranks::All => agreed(self.companion.communicator, &self.path, own),
+    fn read_runs<M: Receivable + ?Sized>(
+        &self,
+        runs: impl IntoIterator<Item = Run>,
+        into: &mut M,
+    ) -> Result<(), Error> {
+        self.reads()?;
+        let mut room = Room::of(into)?;
+        self.fill(runs, &mut room)?;
+        room.unpack(into)
+    }
+
+    fn fill(&self, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result<(), Error> {
+        self.transfer("MPI_File_read_at", runs, |file, at, bytes, status| {
+            let (place, count) = room.part(bytes);
+            // SAFETY: the room has the bytes.
+            unsafe { ffi::MPI_File_read_at(file, at, place.cast(), count, byte(), status) }
+        })
+    }
+
+    /// Writes bytes from an offset in bytes of the view on. All ranks must make this call.
+    fn write_view(&self, offset: u64, own: Result<Packed<'_>, Error>) -> Result<(), Error> {
+        if Current::HIDES_FILE_ERRORS {
+            return self.write(offset, &own?);
         }
+        let own = own.and_then(|own| self.within(offset, own.size).map(|()| own));
+        let rounds = self.rounds(own.as_ref().map(|own| own.size));
+        let own = own?;
+        self.transfer_all("MPI_File_write_at_all", offset, own.size, rounds?, |file, at, bytes, status| {
+            let (place, count) = own.part(bytes);
+            // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
+            unsafe { ffi::MPI_File_write_at_all(file, at, place.cast(), count, byte(), status) }
+        })
+    }
+
+    /// Reads values from an offset in bytes of the view on, unless they have an error. All ranks must make
+    /// this call.
+    fn read_view<M: Receivable + ?Sized>(
+        &self,
+        offset: u64,
+        into: &mut M,
+        checked: Result<(), Error>,
+    ) -> Result<(), Error> {
+        let room = checked.and_then(|()| {
+            self.reads()?;
+            self.holds(offset, into.packed_size())?;
+            Room::of(into)
+        });
+        if Current::HIDES_FILE_ERRORS {
+            let mut room = room?;
+            self.fill([Run { at: offset, bytes: 0..room.size }], &mut room)?;
+            return room.unpack(into);
+        }
+        let rounds = self.rounds(room.as_ref().map(|room| room.size));
+        let mut room = room?;
+        self.transfer_all("MPI_File_read_at_all", offset, room.size, rounds?, |file, at, bytes, status| {
+            let (place, count) = room.part(bytes);
+            // SAFETY: the room has the bytes.
+            unsafe { ffi::MPI_File_read_at_all(file, at, place.cast(), count, byte(), status) }
+        })?;
+        room.unpack(into)
+    }
+
+    /// Checks that the file has so many bytes of the view behind an offset. MPICH reads what is behind the
+    /// end of a file without an error in views.
+    fn holds(&self, offset: u64, size: usize) -> Result<(), Error> {
+        if size == 0 {
+            return Ok(());
+        }
+        let (last, mut at) = (self.offset(offset.saturating_add(size as u64 - 1))?, 0);
+        self.call("MPI_File_get_byte_offset", |file| {
+            // SAFETY: the file is open; there is room for a number.
+            unsafe { ffi::MPI_File_get_byte_offset(file, last, &raw mut at) }
+        })?;
+        let found = self.size()?;
+        if u64::try_from(at).is_ok_and(|at| at < found) {
+            return Ok(());
+        }
+        Err(refused(&self.path, format!("it has {found} bytes, but the values reach to byte {at}")))
+    }
+
+    /// Returns the number of calls for the bytes of the rank with the most.
+    fn rounds(&self, size: Result<usize, &Error>) -> Result<u64, Error> {
+        let own = size.map(|size| [size.div_ceil(MOST) as u64, 0]);
+        agreed(self.companion.communicator, &self.path, own).map(|[rounds, _]| rounds)
     }
 
     /// Checks that a file can have so many bytes behind an offset.
@@ -670,9 +794,27 @@ impl File {
         self.offset(offset.saturating_add(size as u64)).map(|_| ())
     }
 
-    /// Makes a call for each part of `size` bytes from an offset on, and checks that all bytes were
+    /// Makes a call for each run, or several for a very long one, and checks that all bytes were transferred.
+    fn transfer(
+        &self,
+        name: &'static str,
+        runs: impl IntoIterator<Item = Run>,
+        mut call: impl FnMut(MPI_File, MPI_Offset, Range<usize>, *mut MPI_Status) -> c_int,
+    ) -> Result<(), Error> {
+        ready()?;
+        without_communicator(|| {
+            runs.into_iter().flat_map(Run::parts).try_for_each(|Run { at, bytes }| {
+                self.within(at, bytes.len())?;
+                let (at, size, mut status) = (self.offset(at)?, bytes.len(), no_status());
+                of_file(&self.path, name, call(self.handle, at, bytes, &raw mut status))?;
+                self.complete(size, size_of(&status))
+            })
+        })
+    }
+
+    /// Makes so many calls of all ranks for `size` bytes from an offset on, and checks that all bytes were
     /// transferred.
-    fn rounds(
+    fn transfer_all(
         &self,
         name: &'static str,
         offset: u64,
@@ -716,8 +858,12 @@ impl File {
     }
 
     fn offset(&self, offset: u64) -> Result<MPI_Offset, Error> {
-        MPI_Offset::try_from(offset)
-            .map_err(|_| refused(&self.path, format!("no file has an offset of {offset}")))
+        /// A greater offset than those of any file. Libraries wait for ever at some greater ones.
+        const BEYOND: u64 = 1 << 60;
+        if offset >= BEYOND {
+            return Err(refused(&self.path, format!("no file has an offset of {offset}")));
+        }
+        Ok(offset as MPI_Offset)
     }
 
     /// Returns a number of bytes that fits a single call.
@@ -740,6 +886,8 @@ impl File {
         if file == null {
             return Ok(SUCCESS);
         }
+        // Dropping requests waits for them.
+        self.pending.get_mut().clear();
         // SAFETY: the file is open, and is closed once.
         Ok(quietly(|| unsafe { ffi::MPI_File_close(&raw mut file) }))
     }
@@ -751,28 +899,22 @@ impl Drop for File {
     }
 }
 
-/// The ranks that make a call.
-#[derive(Clone, Copy)]
-enum Ranks {
-    This,
-    All,
-}
-
-/// The signature of `MPI_File_write_at` and `MPI_File_write_at_all`.
-type WriteAt =
-    unsafe extern "C" fn(MPI_File, MPI_Offset, *const c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
-
-/// The signature of `MPI_File_read_at` and `MPI_File_read_at_all`.
-type ReadAt =
-    unsafe extern "C" fn(MPI_File, MPI_Offset, *mut c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
-
 /// A view of a file: see [`File::view`]. Positions are elements of the view. All ranks must drop it: then the
 /// file has the view of all bytes again.
 pub struct FileView<'f, T> {
     file: &'f mut File,
-    /// `true` if the view has no elements.
-    is_empty: bool,
+    tiles: Tiles,
     elements: PhantomData<T>,
+}
+
+/// The arrays of a view, one behind the other.
+struct Tiles {
+    /// The offset of the first array in the file.
+    offset: u64,
+    /// The number of bytes of an array.
+    tile: u64,
+    /// The number of elements of an array that are in the view.
+    elements: u64,
 }
 
 impl<T: MpiDatatype> FileView<'_, T> {
@@ -782,8 +924,11 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// [`Error::Signature`] if the values have other types than the elements; [`Error::File`] if the view has
     /// no elements but there are values, if the call fails, or writes fewer bytes.
     pub fn write_at_all<M: Sendable + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
-        let own = self.checked(message).and_then(|()| Packed::of(message));
-        self.file.write(Ranks::All, Self::bytes_before(position), own)
+        let place = self.place(position, message);
+        let offset = *place.as_ref().unwrap_or(&0);
+        let own = place.and_then(|_| self.file.outgoing(message));
+        let written = self.file.write_view(offset, own);
+        self.file.all_together(written)
     }
 
     /// Writes values at a position (`MPI_File_write_at`).
@@ -791,18 +936,21 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all).
     pub fn write_at<M: Sendable + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
-        let own = self.checked(message).and_then(|()| Packed::of(message));
-        self.file.write(Ranks::This, Self::bytes_before(position), own)
+        let offset = self.place(position, message)?;
+        self.file.write(offset, &self.file.outgoing(message)?)
     }
 
     /// Reads values at a position, together with the other ranks (`MPI_File_read_at_all`).
     ///
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all); [`Error::File`] if the file ends before;
-    /// [`Error::InvalidValue`]. After an error, nothing has been written to the values.
+    /// [`Error::InvalidValue`], which leaves all values unchanged. After another error, some values may have
+    /// been read.
     pub fn read_at_all<M: Receivable + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
-        let into = self.checked(into).map(|()| into);
-        self.file.read(Ranks::All, Self::bytes_before(position), into)
+        let place = self.place(position, into);
+        let offset = *place.as_ref().unwrap_or(&0);
+        let read = self.file.read_view(offset, into, place.map(|_| ()));
+        self.file.all_together(read)
     }
 
     /// Reads values at a position (`MPI_File_read_at`).
@@ -810,23 +958,25 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// # Errors
     /// The errors of [`read_at_all`](Self::read_at_all).
     pub fn read_at<M: Receivable + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
-        let into = self.checked(into).map(|()| into);
-        self.file.read(Ranks::This, Self::bytes_before(position), into)
+        let offset = self.place(position, into)?;
+        self.file.holds(offset, into.packed_size())?;
+        self.file.read(offset, into)
     }
 
-    /// Returns the offset of a position, in bytes of the view.
-    fn bytes_before(position: u64) -> u64 {
-        position.saturating_mul(T::FACTS.wire_size as u64)
-    }
-
-    /// Checks that values have the types of the elements.
-    fn checked<M: Sendable + ?Sized>(&self, message: &M) -> Result<(), Error> {
-        let size = message.packed_size();
-        if self.is_empty && size > 0 {
-            return Err(refused(&self.file.path, "the view of this rank selects no elements"));
+    /// Returns the offset of a position in bytes of the view, and checks that values fit there.
+    fn place<M: Read + ?Sized>(&self, position: u64, message: &M) -> Result<u64, Error> {
+        message.plan().same_signature(&Plan::of::<T>(), message.packed_size())?;
+        let (size, element) = (message.packed_size() as u64, T::FACTS.wire_size.max(1) as u64);
+        let Tiles { offset, tile, elements } = self.tiles;
+        if size > 0 && elements == 0 {
+            return Err(refused(&self.file.path, "this rank sees nothing in the view"));
         }
-        let element: &[T] = &[];
-        message.plan().same_signature(&element.plan(), size)
+        // The arrays up to the last element.
+        let tiles = position.saturating_add(size / element).div_ceil(elements.max(1));
+        let end = tiles.checked_mul(tile).and_then(|bytes| bytes.checked_add(offset));
+        self.file.offset(end.unwrap_or(u64::MAX))?;
+        self.file.offset(position.saturating_mul(element).saturating_add(size))?;
+        Ok(position * element)
     }
 }
 
@@ -836,35 +986,74 @@ impl<T> Drop for FileView<'_, T> {
     }
 }
 
-/// A write under way. Dropping it waits.
-#[must_use = "dropping it waits for the write"]
-pub struct PendingWrite<'f> {
+/// An immediate transfer of a file, which keeps the request. Dropping it waits.
+struct Transfer<'f> {
     file: &'f File,
-    request: Request,
+    /// The number of the request.
+    number: usize,
     size: usize,
 }
 
+impl<'f> Transfer<'f> {
+    fn new(file: &'f File, request: Request, size: usize) -> Self {
+        let mut pending = file.pending.borrow_mut();
+        let number = pending.iter().position(Option::is_none).unwrap_or(pending.len());
+        if number == pending.len() {
+            pending.push(None);
+        }
+        pending[number] = Some(request);
+        Self { file, number, size }
+    }
+
+    fn is_done(&mut self) -> bool {
+        let pending = &mut self.file.pending.borrow_mut()[self.number];
+        pending.as_mut().is_none_or(|request| !matches!(request.advance(false), Ok(None)))
+    }
+
+    /// Waits for the transfer, and returns the request with its buffer.
+    fn finish(self, name: &'static str) -> Result<Option<Request>, Error> {
+        let Some(mut request) = self.file.pending.borrow_mut()[self.number].take() else { return Ok(None) };
+        match request.advance(true)? {
+            Some(Ok(status)) => self.file.complete(self.size, size_of(&status))?,
+            Some(Err(code)) => of_file(&self.file.path, name, code)?,
+            None => {}
+        }
+        Ok(Some(request))
+    }
+}
+
+impl Drop for Transfer<'_> {
+    fn drop(&mut self) {
+        let request = self.file.pending.borrow_mut()[self.number].take();
+        drop(request);
+    }
+}
+
+/// A write under way. Dropping it waits.
+#[must_use = "dropping it waits for the write"]
+pub struct PendingWrite<'f> {
+    transfer: Transfer<'f>,
+}
+
 impl PendingWrite<'_> {
-    /// Returns `true` if the write is complete (`MPI_Test`).
+    /// Returns `true` if the write is complete, or has failed.
     pub fn is_done(&mut self) -> bool {
-        self.request.is_over()
+        self.transfer.is_done()
     }
 
     /// Waits for the write.
     ///
     /// # Errors
     /// The errors of [`File::write_at`].
-    pub fn finish(mut self) -> Result<(), Error> {
-        finish(self.file, &mut self.request, "MPI_File_iwrite_at", self.size)
+    pub fn finish(self) -> Result<(), Error> {
+        self.transfer.finish("MPI_File_iwrite_at").map(|_| ())
     }
 }
 
 /// A read under way. Dropping it waits, and leaves the destination unchanged.
 #[must_use = "the values have not been read before `finish`"]
 pub struct PendingRead<'a, M: ?Sized> {
-    file: &'a File,
-    request: Request,
-    size: usize,
+    transfer: Transfer<'a>,
     into: &'a mut M,
 }
 
@@ -873,17 +1062,12 @@ impl<M: Receivable + ?Sized> PendingRead<'_, M> {
     ///
     /// # Errors
     /// The errors of [`File::read_at`].
-    pub fn finish(mut self) -> Result<(), Error> {
-        finish(self.file, &mut self.request, "MPI_File_iread_at", self.size)?;
-        self.into.unpack(&self.request.buffer()[..self.size])
-    }
-}
-
-fn finish(file: &File, request: &mut Request, name: &'static str, size: usize) -> Result<(), Error> {
-    match request.advance(true)? {
-        Some(Ok(status)) => file.complete(size, size_of(&status)),
-        Some(Err(code)) => of_file(&file.path, name, code),
-        None => Ok(()),
+    pub fn finish(self) -> Result<(), Error> {
+        let size = self.transfer.size;
+        match self.transfer.finish("MPI_File_iread_at")? {
+            Some(request) => self.into.unpack(&request.buffer()[..size]),
+            None => Ok(()),
+        }
     }
 }
 
@@ -966,6 +1150,49 @@ fn byte() -> MPI_Datatype {
     unsafe { ffi::RSMPI_UINT8_T }
 }
 
+/// The memory of values that are read, if it consists of their packed bytes and may hold any; or a buffer.
+enum Memory {
+    Own(*mut u8),
+    Buffer(PackBuffer),
+}
+
+/// Room for bytes that are read.
+struct Room {
+    memory: Memory,
+    /// The number of bytes.
+    size: usize,
+}
+
+impl Room {
+    /// Returns room for the packed bytes of values. They must be borrowed mutably while it is used.
+    fn of<M: Write + ?Sized>(into: &mut M) -> Result<Self, Error> {
+        let size = into.packed_size();
+        let own = if into.any_pattern() { into.span_mut() } else { None };
+        let memory = match own {
+            Some(Span { place, .. }) => Memory::Own(place),
+            None => Memory::Buffer(PackBuffer::with_room(size)?),
+        };
+        Ok(Self { memory, size })
+    }
+
+    /// Returns the address and the number of some of the bytes.
+    fn part(&mut self, bytes: Range<usize>) -> (*mut u8, c_int) {
+        let first = match &mut self.memory {
+            Memory::Own(place) => *place,
+            Memory::Buffer(buffer) => buffer.as_mut_ptr(),
+        };
+        (first.wrapping_add(bytes.start), bytes.len() as c_int)
+    }
+
+    /// Unpacks the bytes, unless they are where they should be.
+    fn unpack<M: Write + ?Sized>(self, into: &mut M) -> Result<(), Error> {
+        match self.memory {
+            Memory::Own(_) => Ok(()),
+            Memory::Buffer(packed) => into.unpack(&packed[..self.size]),
+        }
+    }
+}
+
 /// Makes a call whose errors have no communicator, and returns its error.
 fn quietly(call: impl FnOnce() -> c_int) -> c_int {
     without_communicator(|| true_code(call()))
@@ -977,13 +1204,16 @@ fn of_file(path: &Path, name: &'static str, code: c_int) -> Result<(), Error> {
     checked(name, class_of(true_code(code))).map_err(|error| refused(path, Error::from(error).to_string()))
 }
 
-/// Returns the greatest of the numbers of all ranks. If a rank has an error instead, all ranks return one.
-fn agreed(communicator: MPI_Comm, path: &Path, own: Result<u64, &Error>) -> Result<u64, Error> {
-    /// The number of a rank with an error. MPICH 4.0 compares larger numbers as if they were negative.
-    const FAILED: u64 = i64::MAX as u64;
-    match greatest(communicator, own.unwrap_or(FAILED))? {
-        FAILED => Err(refused(path, "another rank has an error, so no rank transfers anything")),
-        greatest => Ok(greatest),
+/// Returns the greatest of all ranks, of each of two numbers. If a rank has an error instead, all ranks
+/// return one.
+fn agreed(communicator: MPI_Comm, path: &Path, own: Result<[u64; 2], &Error>) -> Result<[u64; 2], Error> {
+    let failed = u64::from(own.is_err());
+    let [first, second] = own.unwrap_or_default();
+    let [first, second, failed] = greatest(communicator, [first, second, failed])?;
+    if failed > 0 {
+        Err(refused(path, "another rank has an error in this call"))
+    } else {
+        Ok([first, second])
     }
 }
 
@@ -1005,12 +1235,12 @@ impl<T> fmt::Debug for FileView<'_, T> {
 
 impl fmt::Debug for PendingWrite<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingWrite").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("PendingWrite").field("size", &self.transfer.size).finish_non_exhaustive()
     }
 }
 
 impl<M: ?Sized> fmt::Debug for PendingRead<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingRead").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("PendingRead").field("size", &self.transfer.size).finish_non_exhaustive()
     }
 }

@@ -1,22 +1,31 @@
-//! The parts of files that layouts select, as datatypes.
+//! The parts of files that layouts select: as datatypes, and as runs of bytes.
+
+use std::ops::Range;
 
 use dtype_core::{BaseType, Bounds, TypeTree};
 
 use crate::{
     Error, Layout, MpiDatatype,
-    layout::{LayoutDatatype, entry::Entry, region::Region},
+    layout::{
+        LayoutDatatype,
+        entry::Entry,
+        nest::{Loop, Nest},
+        region::Region,
+    },
     types::{
         cache::cached,
         entry::{Purpose, Wanted},
     },
 };
 
+/// The largest number of bytes in one call: a library counts them by `int`.
+pub(super) const MOST: usize = 1 << 30;
+
 /// The bytes that a rank sees of each array in a file.
 pub(super) struct Selection {
     tree: TypeTree,
     /// The number of bytes of an array in the file.
     extent: i64,
-    is_empty: bool,
 }
 
 impl Selection {
@@ -24,7 +33,7 @@ impl Selection {
     pub fn nothing<T: MpiDatatype>() -> Self {
         let size = T::FACTS.wire_size.max(1) as u64;
         // MPI has no views without bytes.
-        Self { tree: bytes(size), extent: size as i64, is_empty: true }
+        Self { tree: bytes(size), extent: size as i64 }
     }
 
     /// Returns the view of the whole elements that a layout selects, in packed form.
@@ -68,18 +77,91 @@ impl Selection {
             return Ok(Self::nothing::<L::Element>());
         }
         let extent = (region.array_elements() * size) as i64;
-        Ok(Self { tree: TypeTree::structure(displacements, children), extent, is_empty: false })
+        Ok(Self { tree: TypeTree::structure(displacements, children), extent })
     }
 
-    /// Returns `true` if the rank sees nothing.
-    pub fn is_empty(&self) -> bool {
-        self.is_empty
+    /// Returns the number of bytes of an array in the file.
+    pub fn extent(&self) -> u64 {
+        self.extent as u64
     }
 
     /// Returns the committed datatype of the view.
     pub fn datatype(self) -> Result<LayoutDatatype, Error> {
         let wanted = Wanted::new(self.tree, Some(Bounds::of_extent(self.extent)));
         Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..wanted })).datatype()
+    }
+}
+
+/// Adjacent bytes of a file, and their packed bytes.
+pub(super) struct Run {
+    /// The offset of the first byte in the file.
+    pub at: u64,
+    /// The range of the packed bytes.
+    pub bytes: Range<usize>,
+}
+
+impl Run {
+    /// The size in bytes from which a run is long: then a call for each run is faster than a view.
+    const LONG: usize = 1 << 10;
+
+    /// The number of runs that are few enough for a call each, however short they are.
+    const FEW: usize = 8;
+
+    /// Returns `true` if the elements of a layout, in packed form, lie in many short runs of the array.
+    pub fn are_short<L: Layout>(layout: &L) -> bool {
+        let size = L::Element::FACTS.wire_size;
+        let region = Region { element: size, ..layout.region() };
+        let strides = region.contiguous();
+        let (mut runs, mut bytes) = (0usize, 0usize);
+        for nest in region.nests(&strides) {
+            let (count, outer) = contiguous(&nest, size);
+            let repeated = outer.iter().fold(1usize, |runs, level| runs.saturating_mul(level.count));
+            runs = runs.saturating_add(repeated);
+            bytes = bytes.saturating_add(repeated.saturating_mul(count * size));
+        }
+        runs > Self::FEW && bytes / runs < Self::LONG
+    }
+
+    /// Returns the runs of the elements of a layout, in packing order, in an array at an offset of the file.
+    pub fn all<L: Layout>(layout: &L, offset: u64) -> Vec<Self> {
+        let size = L::Element::FACTS.wire_size;
+        let region = Region { element: size, ..layout.region() };
+        let strides = region.contiguous();
+        let (mut runs, mut packed) = (Vec::new(), 0);
+        for nest in region.nests(&strides) {
+            let (count, outer) = contiguous(&nest, size);
+            each_place(outer, offset + nest.start as u64, &mut |at| {
+                let bytes = packed..packed + count * size;
+                packed = bytes.end;
+                runs.push(Self { at, bytes });
+            });
+        }
+        runs
+    }
+
+    /// Divides a very long run into parts that fit an MPI call.
+    pub fn parts(self) -> impl Iterator<Item = Self> {
+        let Self { at, bytes } = self;
+        (bytes.start..bytes.end).step_by(MOST).map(move |start| {
+            let end = bytes.end.min(start + MOST);
+            Self { at: at.saturating_add((start - bytes.start) as u64), bytes: start..end }
+        })
+    }
+}
+
+/// Returns the number of adjacent elements of this size in a nest, and the loops around them.
+fn contiguous<'n>(nest: &'n Nest<'_>, size: usize) -> (usize, &'n [Loop<'n>]) {
+    match nest.loops() {
+        [outer @ .., Loop { count, stride, list: None }] if *stride == size as isize => (*count, outer),
+        outer => (1, outer),
+    }
+}
+
+/// Calls `each` with the places of all iterations of the loops.
+fn each_place(loops: &[Loop<'_>], start: u64, each: &mut impl FnMut(u64)) {
+    let [outer, inner @ ..] = loops else { return each(start) };
+    for i in 0..outer.count {
+        each_place(inner, start.saturating_add_signed(outer.offset(i) as i64), each);
     }
 }
 

@@ -74,7 +74,7 @@ impl<const D: usize> Halo<D> {
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         let mut exchange = self.on(communicator)?;
-        let places = vec![exchange.place(array)?];
+        let places = vec![exchange.place(array).map_err(|error| exchange.refuse(error))?];
         exchange.start_at(&places)?;
         Ok(PendingHalo { exchange: Lent::Own(exchange), places, arrays: PhantomData })
     }
@@ -220,13 +220,13 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     ///
     /// # Errors
     /// [`Error::Shape`] if the array has other sizes than the halo; [`Error::Neighbour`] if a neighbour sends
-    /// another number of cells; [`Error::InvalidValue`] if it sends invalid values; an error if an MPI call
-    /// fails. After an error, no ghost cell has been written.
+    /// another number of cells, or has an error; [`Error::InvalidValue`] if it sends invalid values; an error
+    /// if an MPI call fails. After an error, no ghost cell has been written.
     pub fn exchange<S>(&mut self, array: &mut S) -> Result<(), Error>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let place = [self.place(array)?];
+        let place = [self.place(array).map_err(|error| self.refuse(error))?];
         self.start_at(&place)?;
         // SAFETY: 1, since the array is borrowed mutably.
         unsafe { self.finish_at(&place) }
@@ -241,7 +241,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let places = self.places(arrays)?;
+        let places = self.places(arrays).map_err(|error| self.refuse(error))?;
         self.start_at(&places)?;
         // SAFETY: 1, since the arrays are borrowed mutably.
         unsafe { self.finish_at(&places) }
@@ -260,7 +260,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let places = vec![self.place(array)?];
+        let places = vec![self.place(array).map_err(|error| self.refuse(error))?];
         self.start_at(&places)?;
         Ok(PendingHalo { exchange: Lent::Borrowed(self), places, arrays: PhantomData })
     }
@@ -273,7 +273,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let places = self.places(arrays)?;
+        let places = self.places(arrays).map_err(|error| self.refuse(error))?;
         self.start_at(&places)?;
         Ok(PendingHalo { exchange: Lent::Borrowed(self), places, arrays: PhantomData })
     }
@@ -334,19 +334,34 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         Ok(())
     }
 
+    /// Tells the neighbours of an error of this rank, and returns it.
+    fn refuse(&mut self, error: Error) -> Error {
+        // Messages of an exchange that was forgotten arrive first.
+        self.prepared = None;
+        let refused = self
+            .planned(1)
+            .and_then(|[sends, receives]| Exchange::refuse(Arc::clone(&self.companion), &sends, &receives));
+        refused.err().unwrap_or(error)
+    }
+
+    /// Returns the messages for so many arrays.
+    fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2], Error> {
+        let planned = |messages: &[Message<T, D>]| -> Result<Vec<_>, Error> {
+            let one = |Message { layout, peer }: &Message<T, D>| {
+                Ok(Planned { peer: *peer, size: wire_size(layout)?.saturating_mul(arrays) })
+            };
+            messages.iter().map(one).collect()
+        };
+        Ok([planned(&self.sends)?, planned(&self.receives)?])
+    }
+
     /// Makes requests and buffers for so many arrays.
     fn prepare(&mut self, arrays: usize) -> Result<(), Error> {
         // Messages of an exchange that was forgotten arrive first.
         self.prepared = None;
-        let size = |layout: &DynamicLayout<T, D>| Ok::<_, Error>(wire_size(layout)?.saturating_mul(arrays));
-        let planned = |messages: &[Message<T, D>]| -> Result<Vec<_>, Error> {
-            let one =
-                |Message { layout, peer }: &Message<T, D>| Ok(Planned { peer: *peer, size: size(layout)? });
-            messages.iter().map(one).collect()
-        };
-        let (sends, receives) = (planned(&self.sends)?, planned(&self.receives)?);
+        let [sends, receives] = self.planned(arrays)?;
         for Copy { from, buffer, .. } in &mut self.copies {
-            *buffer = Some(PackBuffer::with_room(size(from)?)?);
+            *buffer = Some(PackBuffer::with_room(wire_size(from)?.saturating_mul(arrays))?);
         }
         let exchange = Exchange::new(Arc::clone(&self.companion), &sends, &receives)?;
         self.prepared = Some((arrays, exchange));
@@ -372,19 +387,23 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     }
 
     /// Returns the cells of the `i`-th array, or `None` if there are no more arrays.
-    pub fn cells_of(&mut self, mut i: usize) -> Option<Cells<'_, T, D>> {
+    pub fn cells_of(&mut self, i: usize) -> Option<Cells<'_, T, D>> {
+        self.all().nth(i)
+    }
+
+    /// Returns the cells of all arrays, for fields that depend on each other.
+    pub fn cells_of_all(&mut self) -> Vec<Cells<'_, T, D>> {
+        self.all().collect()
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = Cells<'_, T, D>> {
         let HaloExchange { halo, own, .. } = self.exchange.get();
-        for place in &self.places {
-            if i < place.copies {
-                let region = own.region();
-                let array = (region.contiguous(), region.array_elements() * size_of::<T>());
-                // SAFETY: 1, by `place_mut` with the region of the halo; 2, since the guard borrows the array
-                // mutably, and lends it once at a time. MPI does not use it.
-                return Some(unsafe { Cells::new(halo, *place, i, array) });
-            }
-            i -= place.copies;
-        }
-        None
+        let region = own.region();
+        let array = (region.contiguous(), region.array_elements() * size_of::<T>());
+        let arrays = self.places.iter().flat_map(|place| (0..place.copies).map(move |i| (*place, i)));
+        // SAFETY: 1, by `place_mut` with the region of the halo; 2, since the guard borrows the arrays
+        // mutably, and lends each once at a time. MPI does not use them.
+        arrays.map(move |(place, i)| unsafe { Cells::new(halo, place, i, array) })
     }
 
     /// Returns `true` if all messages have arrived (`MPI_Testall`). Most libraries make progress only during

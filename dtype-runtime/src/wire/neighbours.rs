@@ -103,8 +103,8 @@ pub trait NeighbourCollectives: Communicator {
     /// (`MPI_Neighbor_alltoallv`, and `MPI_Neighbor_alltoallw`, since each message may have another layout).
     ///
     /// # Errors
-    /// [`Error::Messages`] if there are not as many messages as neighbours; [`Error::Wire`] if the
-    /// communicator has no topology; otherwise those of [`PreparedExchange::exchange`].
+    /// [`Error::Messages`] if there are not as many messages as neighbours; [`Error::NoNeighbours`];
+    /// otherwise those of [`PreparedExchange::exchange`].
     fn neighbour_all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
     where
         S: Sendable,
@@ -327,11 +327,7 @@ fn topology(communicator: MPI_Comm) -> Result<Topology, Error> {
         kind if kind == cartesian => Ok(Topology::Cartesian),
         kind if kind == graph => Ok(Topology::Graph),
         kind if kind == distributed => Ok(Topology::DistributedGraph),
-        _ => Err(Error::Wire {
-            wire: "packed",
-            reason: "its communicator has no neighbours: create one with \
-                     `create_cartesian_communicator` or `wire::distributed_graph`",
-        }),
+        _ => Err(Error::NoNeighbours),
     }
 }
 

@@ -13,9 +13,9 @@ use super::{
     descriptions::{Descriptions, announce},
     frame::checks,
     persistent::{Persistent, SendMode},
-    request::Peer,
+    request::{Peer, any_rank},
 };
-use crate::Error;
+use crate::{Error, layout::shapes::refused};
 
 /// Messages of one size to one rank, prepared once by
 /// [`prepare_send_packed`](super::SendOver::prepare_send_packed) and sent many times.
@@ -89,6 +89,8 @@ impl PreparedSend<'_> {
 pub struct PreparedReceive<'a> {
     /// The request; `None` if the source is `MPI_PROC_NULL`.
     request: Option<Persistent>,
+    /// `true` if a receive was ever started.
+    is_started: bool,
     size: usize,
     from: Peer,
     descriptions: Option<Arc<Descriptions>>,
@@ -103,7 +105,7 @@ impl PreparedReceive<'_> {
     pub(super) unsafe fn new(size: usize, from: Peer) -> Result<Self, Error> {
         let request = if from.is_nobody() { None } else { Some(receive(size, from)?) };
         let descriptions = if checks() { descriptions_on(from.communicator)? } else { None };
-        Ok(Self { request, size, from, descriptions, communicator: PhantomData })
+        Ok(Self { request, is_started: false, size, from, descriptions, communicator: PhantomData })
     }
 
     /// Starts to receive a message (`MPI_Start`). If the message before has not been taken by
@@ -117,6 +119,7 @@ impl PreparedReceive<'_> {
         if !request.is_whole() {
             *request = receive(self.size, self.from)?;
         }
+        self.is_started = true;
         request.start()
     }
 
@@ -129,16 +132,21 @@ impl PreparedReceive<'_> {
         self.request.as_mut().map_or(Ok(true), Persistent::is_done)
     }
 
-    /// Waits for the message, and unpacks it. A receive from `MPI_PROC_NULL` writes nothing.
+    /// Waits for the message, and unpacks it. The same message can be unpacked several times, until the next
+    /// receive is started. A receive from `MPI_PROC_NULL` writes nothing.
     ///
     /// # Errors
     /// [`Error::Length`] if the destination has another packed size than the one that was prepared;
-    /// [`Error::Fit`] if the message has another size, or if no receive was started; [`Error::InvalidValue`];
+    /// [`Error::NotStarted`] if no receive was started; [`Error::Fit`] if the message has
+    /// another size; [`Error::InvalidValue`];
     /// with `DTYPE_CHECK=1`, [`Error::Mismatch`]; an error if an MPI call fails. After an error, nothing has
     /// been written.
     pub fn finish<M: Receivable + ?Sized>(&mut self, message: &mut M) -> Result<(), Error> {
         Error::unless_exactly("a prepared destination", self.size, message.packed_size())?;
         let Some(request) = &mut self.request else { return Ok(()) };
+        if !self.is_started {
+            return Err(Error::NotStarted { what: "the receive" });
+        }
         request.wait()?;
         let packed = request.incoming(0, message.step())?;
         if let Some(descriptions) = &self.descriptions {
@@ -160,7 +168,7 @@ fn receive(size: usize, from: Peer) -> Result<Persistent, Error> {
     Ok(request)
 }
 
-/// The number of bytes before each partition, which hold its number.
+/// The number of bytes before each partition, which hold its round and its number.
 const NUMBER: usize = size_of::<u64>();
 
 /// A message in partitions that are sent when they are ready, in any order (MPI 4.1 chapter 4). Each
@@ -194,6 +202,10 @@ const NUMBER: usize = size_of::<u64>();
 /// ```
 pub struct PartitionedSend<'a> {
     parts: Vec<Persistent>,
+    is_to_nobody: bool,
+    round: u32,
+    /// For each partition `true` if it was sent in this round.
+    sent: Vec<bool>,
     size: usize,
     communicator: PhantomData<&'a ()>,
 }
@@ -204,14 +216,16 @@ impl PartitionedSend<'_> {
     /// # Safety
     /// 1. The communicator lives as long as the result.
     pub(super) unsafe fn new(size: usize, partitions: usize, to: Peer) -> Result<Self, Error> {
-        let partitions = if to.is_nobody() { 0 } else { partitions };
+        let is_to_nobody = to.is_nobody();
+        let partitions = if is_to_nobody { 0 } else { few(partitions)? };
         let part = |_| {
             let mut part = Persistent::on(to.communicator);
             part.add_send_in(SendMode::Standard, size.saturating_add(NUMBER), to)?;
             Ok::<_, Error>(part)
         };
         let parts = (0..partitions).map(part).collect::<Result<_, _>>()?;
-        Ok(Self { parts, size, communicator: PhantomData })
+        let sent = vec![false; partitions];
+        Ok(Self { parts, is_to_nobody, round: 0, sent, size, communicator: PhantomData })
     }
 
     /// Packs a partition and starts to send it (`MPI_Pready`). The values are free again at once. In each
@@ -219,21 +233,32 @@ impl PartitionedSend<'_> {
     ///
     /// # Errors
     /// [`Error::Length`] if the partition has another packed size than was prepared; [`Error::Parameter`] if
-    /// there is no such partition; an error if an MPI call fails.
+    /// there is no such partition, or if it was sent in this round; an error if an MPI call fails.
     pub fn ready<M: Sendable + ?Sized>(&mut self, partition: usize, message: &M) -> Result<(), Error> {
         Error::unless_exactly("a prepared partition", self.size, message.packed_size())?;
         let partitions = self.parts.len();
         let Some(part) = self.parts.get_mut(partition) else {
-            return if partitions == 0 { Ok(()) } else { Err(no_partition(partition, partitions)) };
+            return if self.is_to_nobody { Ok(()) } else { Err(no_partition(partition, partitions)) };
         };
+        if self.sent[partition] {
+            let requirement =
+                "one that has not been sent in this round: the round ends with its last partition";
+            return Err(refused("a partitioned message", "partition", partition as i128, requirement));
+        }
         part.wait()?;
         let packed = part.outgoing(0);
         Error::unless_exactly("a prepared partition", self.size + NUMBER, packed.len())?;
         let (number, packed) = packed.split_at_mut(NUMBER);
-        number.copy_from_slice(&(partition as u64).to_ne_bytes());
+        number.copy_from_slice(&numbered(self.round, partition).to_ne_bytes());
         // SAFETY: there is room for the packed size of the message, in a buffer of this crate.
         unsafe { message.pack(packed.as_mut_ptr()) }?;
-        part.start()
+        part.start()?;
+        self.sent[partition] = true;
+        if self.sent.iter().all(|sent| *sent) {
+            self.sent.fill(false);
+            self.round = self.round.wrapping_add(1);
+        }
+        Ok(())
     }
 
     /// Waits until all partitions that are ready have been sent.
@@ -250,6 +275,8 @@ impl PartitionedSend<'_> {
 /// Dropping it cancels the receives under way.
 pub struct PartitionedReceive<'a> {
     parts: Vec<Persistent>,
+    /// The round that was started; `None` before the first one.
+    round: Option<u32>,
     size: usize,
     from: Peer,
     /// For each partition the request that has received it.
@@ -263,10 +290,15 @@ impl PartitionedReceive<'_> {
     /// # Safety
     /// 1. The communicator lives as long as the result.
     pub(super) unsafe fn new(size: usize, partitions: usize, from: Peer) -> Result<Self, Error> {
-        let partitions = if from.is_nobody() { 0 } else { partitions };
+        if from.rank == any_rank() {
+            let requirement = "one rank: partitions of several ranks would be mixed";
+            return Err(refused("a partitioned receive", "the source", from.rank, requirement));
+        }
+        let partitions = if from.is_nobody() { 0 } else { few(partitions)? };
         let part = |_| receive(size.saturating_add(NUMBER), from);
         let parts = (0..partitions).map(part).collect::<Result<_, _>>()?;
-        Ok(Self { parts, size, from, arrived: vec![None; partitions], communicator: PhantomData })
+        let arrived = vec![None; partitions];
+        Ok(Self { parts, round: None, size, from, arrived, communicator: PhantomData })
     }
 
     /// Starts to receive all partitions. The call first waits for partitions of the round before, and drops
@@ -276,6 +308,7 @@ impl PartitionedReceive<'_> {
     /// If an MPI call fails.
     pub fn start(&mut self) -> Result<(), Error> {
         self.arrived.fill(None);
+        self.round = Some(self.round.map_or(0, |round| round.wrapping_add(1)));
         for part in &mut self.parts {
             part.wait()?;
             if !part.is_whole() {
@@ -303,7 +336,7 @@ impl PartitionedReceive<'_> {
     /// error, nothing has been written.
     pub fn finish<M: Receivable + ?Sized>(&mut self, partition: usize, message: &mut M) -> Result<(), Error> {
         Error::unless_exactly("a prepared partition", self.size, message.packed_size())?;
-        if self.parts.is_empty() {
+        if self.from.is_nobody() {
             return Ok(());
         }
         self.advance(partition, true)?;
@@ -314,12 +347,15 @@ impl PartitionedReceive<'_> {
     /// Looks for a partition; if `wait` is set, waits for it.
     fn advance(&mut self, partition: usize, wait: bool) -> Result<bool, Error> {
         let partitions = self.parts.len();
-        if partitions == 0 {
+        if self.from.is_nobody() {
             return Ok(true);
         }
         if partition >= partitions {
             return Err(no_partition(partition, partitions));
         }
+        let Some(round) = self.round else {
+            return Err(Error::NotStarted { what: "the partitioned receive" });
+        };
         for (request, part) in self.parts.iter_mut().enumerate() {
             if self.arrived[partition].is_some() {
                 break;
@@ -334,6 +370,7 @@ impl PartitionedReceive<'_> {
                 break;
             }
             let number = part.incoming(0, 1)?.first_chunk().map(|number| u64::from_ne_bytes(*number));
+            let number = number.and_then(|number| number.checked_sub(numbered(round, 0)));
             let number = number.and_then(|number| usize::try_from(number).ok());
             match number.and_then(|number| self.arrived.get_mut(number)) {
                 Some(arrived @ None) => *arrived = Some(request),
@@ -350,14 +387,23 @@ impl Drop for PartitionedReceive<'_> {
     }
 }
 
+/// Returns the number of a partition of a round.
+fn numbered(round: u32, partition: usize) -> u64 {
+    u64::from(round) << 32 | partition as u64
+}
+
+/// Checks a number of partitions.
+fn few(partitions: usize) -> Result<usize, Error> {
+    let requirement = "less than 2³²";
+    u32::try_from(partitions).map(|_| partitions).map_err(|_| {
+        refused("a partitioned message", "the number of partitions", partitions as i128, requirement)
+    })
+}
+
 #[cold]
 fn no_partition(partition: usize, partitions: usize) -> Error {
-    Error::Parameter {
-        shape: "a partitioned message",
-        parameter: "partition".into(),
-        value: partition as i128,
-        requirement: format!("less than {partitions}, the number of partitions"),
-    }
+    let requirement = format!("less than {partitions}, the number of partitions");
+    refused("a partitioned message", "partition", partition as i128, requirement)
 }
 
 #[cold]

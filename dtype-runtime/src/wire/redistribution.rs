@@ -104,14 +104,14 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         let told = communicator.all_gather_vec(&told)?;
         let made = own.and_then(|own| {
             let plan = Plan::of(&Parts::read(&told)?, rank, ranks)?;
-            Self::planned(own, plan, companion, tag)
+            Self::of_plan(own, plan, companion, tag)
         });
         let has_failed = communicator.all_gather_vec(&made.is_err())?;
         let made = made?;
         has_failed.iter().position(|has_failed| *has_failed).map_or(Ok(made), |rank| Err(elsewhere(rank)))
     }
 
-    fn planned(
+    fn of_plan(
         [from, to]: [Vec<OwnPart<D>>; 2],
         Plan { sends, receives, copies }: Plan<D>,
         companion: Arc<Companion>,
@@ -145,15 +145,17 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     ///
     /// # Errors
     /// [`Error::Shape`] if an array has other sizes than its part; [`Error::Parameter`] if there are several
-    /// parts; [`Error::Neighbour`] if a rank sends another number of elements; [`Error::InvalidValue`]; an
-    /// error if an MPI call fails. After an error, some elements may have been written.
+    /// parts; [`Error::Neighbour`] if a rank sends another number of elements, or has an error;
+    /// [`Error::InvalidValue`]; an error if an MPI call fails. After an error, some elements may have been
+    /// written.
     pub fn run<S, R>(&mut self, source: &S, destination: &mut R) -> Result<(), Error>
     where
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let from = self.sources(&[source][usize::from(self.from.is_empty())..])?;
-        let to = self.destinations(&mut [destination][usize::from(self.to.is_empty())..])?;
+        let from = &[source][usize::from(self.from.is_empty())..];
+        let to = &mut [destination][usize::from(self.to.is_empty())..];
+        let [from, to] = self.places(from, to).map_err(|error| self.refuse(error))?;
         // SAFETY: 1, since the destination is borrowed mutably.
         unsafe { self.run_at(&from, &to) }
     }
@@ -167,8 +169,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let from = self.sources(sources)?;
-        let to = self.destinations(destinations)?;
+        let [from, to] = self.places(sources, destinations).map_err(|error| self.refuse(error))?;
         // SAFETY: 1, since the destinations are borrowed mutably.
         unsafe { self.run_at(&from, &to) }
     }
@@ -187,8 +188,9 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let from = self.sources(&[source][usize::from(self.from.is_empty())..])?;
-        let to = self.destinations(&mut [destination][usize::from(self.to.is_empty())..])?;
+        let from = &[source][usize::from(self.from.is_empty())..];
+        let to = &mut [destination][usize::from(self.to.is_empty())..];
+        let [from, to] = self.places(from, to).map_err(|error| self.refuse(error))?;
         // SAFETY: 1, since the destination is borrowed mutably.
         unsafe { self.start_at(&from, &to) }?;
         Ok(PendingRedistribution { redistribution: Lent::Borrowed(self), to, destination: PhantomData })
@@ -200,22 +202,31 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         pieces.map(|piece| piece.layout.count()).fold(0, usize::saturating_add)
     }
 
-    fn sources<S>(&self, arrays: &[&S]) -> Result<Vec<Place>, Error>
+    /// Returns the places of arrays, of which there must be one for each part.
+    fn places<S, R>(&self, sources: &[&S], destinations: &mut [&mut R]) -> Result<[Vec<Place>; 2], Error>
     where
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
-    {
-        same_number("sources", arrays.len(), self.from.len())?;
-        let placed = self.from.iter().zip(arrays);
-        placed.map(|(local, array)| local.place(|region| array.place(region))).collect()
-    }
-
-    fn destinations<R>(&self, arrays: &mut [&mut R]) -> Result<Vec<Place>, Error>
-    where
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        same_number("destinations", arrays.len(), self.to.len())?;
-        let placed = self.to.iter().zip(arrays);
-        placed.map(|(local, array)| local.place(|region| array.place_mut(region))).collect()
+        same_number("sources", sources.len(), self.from.len())?;
+        same_number("destinations", destinations.len(), self.to.len())?;
+        let from = self.from.iter().zip(sources);
+        let from = from.map(|(local, array)| local.place(|region| array.place(region)));
+        let to = self.to.iter().zip(destinations);
+        let to = to.map(|(local, array)| local.place(|region| array.place_mut(region)));
+        let places = [from.collect::<Result<Vec<_>, _>>()?, to.collect::<Result<Vec<_>, _>>()?];
+        same_copies(&places[0], &places[1])?;
+        Ok(places)
+    }
+
+    /// Tells the other ranks of an error of this one, and returns it.
+    fn refuse(&mut self, error: Error) -> Error {
+        // Messages of a run that was forgotten arrive first.
+        self.prepared = None;
+        let refused = self
+            .planned(1)
+            .and_then(|[sends, receives]| Exchange::refuse(Arc::clone(&self.companion), &sends, &receives));
+        refused.err().unwrap_or(error)
     }
 
     /// Moves the elements of one run. A message of one piece is sent from its array, and received there, on
@@ -233,7 +244,6 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
                 self.finish_at(to)
             };
         }
-        same_copies(from, to)?;
         // Messages of a run that was forgotten arrive first.
         if let Some((_, exchange)) = &mut self.prepared {
             exchange.wait()?;
@@ -312,10 +322,8 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         )
     }
 
-    /// Makes requests and buffers for so many global arrays.
-    fn prepare(&mut self, arrays: usize) -> Result<(), Error> {
-        // Messages of a run that was forgotten arrive first.
-        self.prepared = None;
+    /// Returns the messages for so many global arrays.
+    fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2], Error> {
         let planned = |Message { rank, pieces }: &Message<T, D>| {
             let peer = Peer { communicator: self.companion.communicator, rank: *rank, tag: self.tag };
             let mut size = 0usize;
@@ -324,8 +332,15 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
             }
             Ok::<_, Error>(Planned { peer, size })
         };
-        let sends = self.sends.iter().map(planned).collect::<Result<Vec<_>, _>>()?;
-        let receives = self.receives.iter().map(planned).collect::<Result<Vec<_>, _>>()?;
+        let all = |messages: &[Message<T, D>]| messages.iter().map(planned).collect::<Result<Vec<_>, _>>();
+        Ok([all(&self.sends)?, all(&self.receives)?])
+    }
+
+    /// Makes requests and buffers for so many global arrays.
+    fn prepare(&mut self, arrays: usize) -> Result<(), Error> {
+        // Messages of a run that was forgotten arrive first.
+        self.prepared = None;
+        let [sends, receives] = self.planned(arrays)?;
         let exchange = Exchange::new(Arc::clone(&self.companion), &sends, &receives)?;
         self.prepared = Some((arrays, exchange));
         Ok(())

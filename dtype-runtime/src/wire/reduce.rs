@@ -22,13 +22,14 @@ use ::mpi::{
 use dtype_mpi::{Attribute, OnDatatype};
 
 use super::{
-    collective::agree,
+    collective::greatest,
     members::{Members, Rooted, intracommunicator, members},
 };
 use crate::{
     Error, MpiDatatype,
     mpi::{at_end, called, checked, told, without_communicator},
     pack::{PackBuffer, pack_into, packed_size, unpack_into},
+    types::layout_number,
 };
 
 /// Reductions without a root, with a function of the program.
@@ -194,13 +195,15 @@ where
     };
     let buffers = buffers();
     // A rank with an error tells the others, so that none waits for it.
-    let agreed = agree(members, room, buffers.is_err().into());
-    let (from, mut to) = buffers?;
-    let agreed = agreed?;
-    if agreed.found() > 0 {
+    let own = [room as u64, layout_number::<T>()];
+    let most = |number: u64| (i64::MAX as u64).saturating_sub(number);
+    let numbers = [buffers.is_err().into(), own[0], own[1], most(own[0]), most(own[1])];
+    let all = greatest(communicator, numbers);
+    let ((from, mut to), [failed, most_room, most_layout, least_room, least_layout]) = (buffers?, all?);
+    if failed > 0 {
         return Err(Error::Reduction { reason: "another rank has an error, and no part in it" });
     }
-    if !agreed.is_even() {
+    if [most_room, most_layout] != own || [least_room, least_layout].map(most) != own {
         return Err(Error::Reduction {
             reason: "the ranks have different numbers of values, or other types",
         });
@@ -396,6 +399,8 @@ unsafe extern "C" fn combine(
     // No panic may leave a function of C.
     let combined = catch_unwind(AssertUnwindSafe(|| (context.combine)(lower, higher)));
     if let Err(panic) = combined {
+        // A panic elsewhere than in the function leaves elements without a mark.
+        higher.chunks_exact_mut(context.element).for_each(|element| element[0] = PANICKED);
         context.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
     }
 }

@@ -7,28 +7,34 @@
 use std::{
     marker::PhantomData,
     os::raw::{c_int, c_void},
-    ptr,
+    process, ptr,
+    sync::{
+        Arc, Once,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use ::mpi::{
     Rank,
     collective::SystemOperation,
-    ffi::{self, MPI_Aint, MPI_Comm, MPI_Group, MPI_Win},
+    ffi::{self, MPI_Aint, MPI_Datatype, MPI_Group, MPI_Win},
     raw::AsRaw,
     topology::Communicator,
 };
 
 use super::{
     MessageCollectives, Receivable, Sendable,
+    attach::{Companion, companion},
     blocks::wire_plan,
+    collective::greatest,
     members::{Members, intracommunicator, members},
 };
 use crate::{
     Error, Layout, MpiDatatype,
     engine::Plan,
-    layout::{LayoutDatatype, WholeElements},
-    mpi::{called, checked, true_code, without_communicator},
-    types::AnyPattern,
+    layout::{LayoutDatatype, WholeElements, shapes::refused},
+    mpi::{at_end, called, checked, predefined, ready, true_code, without_communicator},
+    types::{AnyPattern, layout_number},
 };
 
 /// Opens a window over the values of each rank while `body` runs, with epochs in which all ranks take part:
@@ -53,8 +59,8 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// [`Error::Wire`] if a rank has values of another type; an error if an MPI call fails. The values may have
-/// been written then.
+/// [`Error::Window`] if a rank has values of another type, or makes the other call; an error if an MPI call
+/// fails. The values may have been written then.
 pub fn window<C, T, R>(
     communicator: &C,
     values: &mut [T],
@@ -64,7 +70,7 @@ where
     C: Communicator + ?Sized,
     T: MpiDatatype + AnyPattern,
 {
-    let (open, values) = Open::new(communicator, values)?;
+    let (open, values) = Open::new(communicator, values, Kind::Active)?;
     Ok(body(&mut Window { open, values, borrow: PhantomData }))
 }
 
@@ -99,7 +105,7 @@ where
     C: Communicator + ?Sized,
     T: MpiDatatype + AnyPattern,
 {
-    let (open, _) = Open::new(communicator, values)?;
+    let (open, _) = Open::new(communicator, values, Kind::Passive)?;
     Ok(body(&mut PassiveWindow { open, borrow: PhantomData }))
 }
 
@@ -135,10 +141,11 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     /// that are sent or received in the epoch are borrowed until its end.
     ///
     /// # Errors
-    /// An error if an MPI call fails.
+    /// [`Error::Window`] if another rank has left the window; an error if an MPI call fails. The body has not
+    /// run then.
     pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> R) -> Result<R, Error> {
-        self.open.fence()?;
-        let end = AtEnd(&self.open, Open::fence);
+        self.open.begin()?;
+        let end = AtEnd(&self.open, |open| open.fence(ffi::MPI_MODE_NOSUCCEED));
         let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
         end.now()?;
         Ok(result)
@@ -149,8 +156,7 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     /// the call with this rank on the other side.
     ///
     /// # Errors
-    /// [`Error::Rank`] if a rank is none of the communicator, or if the body names one that is not in
-    /// `targets`; an error if an MPI call fails.
+    /// [`Error::Rank`] if a rank is none of the communicator; an error if an MPI call fails.
     pub fn exchange<'e, R>(
         &'e mut self,
         targets: &[Rank],
@@ -256,9 +262,10 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// epoch, or read.
     ///
     /// # Errors
-    /// [`Error::Rank`] if the target is no target of the epoch; [`Error::Shape`] if the layout is not of an
-    /// array of as many elements as the target's values; [`Error::Fit`] for another number of values, and
-    /// [`Error::Signature`] for other types; an error if an MPI call fails.
+    /// [`Error::Rank`] if the target is none of the communicator, and [`Error::Window`] if it is none of the
+    /// epoch; [`Error::Shape`] if the layout is not of an array of as many elements as the target's values;
+    /// [`Error::Fit`] for another number of values, and [`Error::Signature`] for other types; an error if an
+    /// MPI call fails.
     pub fn put<M, L>(&self, message: &'e M, target: Rank, layout: &L) -> Result<(), Error>
     where
         M: Sendable + ?Sized,
@@ -322,7 +329,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// element is combined at once, so several ranks may accumulate into one element.
     ///
     /// # Errors
-    /// The errors of [`put`](Self::put); [`Error::Wire`] if the values are not numbers of one base type.
+    /// The errors of [`put`](Self::put); [`Error::Window`] if the values are not numbers of one base type.
     pub fn accumulate<M, L>(
         &self,
         message: &'e M,
@@ -334,11 +341,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         M: Sendable + ?Sized,
         L: Layout<Element = T, Selects: WholeElements>,
     {
-        if T::BYTES || !T::FACTS.any_pattern || !Plan::of::<T>().is_of_one_type() {
-            let reason = "MPI accumulates numbers of one base type, such as `f64` or `u32`; read, combine \
-                          and write other values in an exclusive epoch";
-            return Err(Error::Wire { wire: "typed", reason });
-        }
+        numbers::<T>()?;
         let Some(there) = self.there(message, target, layout)? else { return Ok(()) };
         let own = message.typed()?;
         self.open.call("MPI_Accumulate", |window| {
@@ -359,12 +362,70 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         })
     }
 
+    /// Combines a number with one of the target's, and reads what was there before (`MPI_Fetch_and_op`), at
+    /// once. It arrives before the epoch ends.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::wire::passive_window;
+    /// use mpi::{collective::SystemOperation, traits::*};
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// // The first rank's counter gives each task to one rank.
+    /// passive_window(&world, &mut [0u64], |window| {
+    ///     loop {
+    ///         let mut task = 0;
+    ///         window.lock_all(|epoch| epoch.fetch_and_op(&1, &mut task, SystemOperation::sum(), 0, 0))??;
+    ///         if task >= 100 {
+    ///             return Ok::<_, dtype_runtime::Error>(());
+    ///         }
+    ///         println!("task {task}");
+    ///     }
+    /// })??;
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if the target is none of the communicator; [`Error::Parameter`] if it has no element
+    /// of this index; [`Error::Window`] if the values are not numbers, or if the target is none of the epoch;
+    /// an error if an MPI call fails.
+    pub fn fetch_and_op(
+        &self,
+        value: &'e T,
+        before: &'e mut T,
+        operation: SystemOperation,
+        target: Rank,
+        index: usize,
+    ) -> Result<(), Error> {
+        let (value, before) = (ptr::from_ref(value).cast(), ptr::from_mut(before).cast());
+        let (datatype, at) = self.number(target, index)?;
+        self.open.call("MPI_Fetch_and_op", |window| {
+            // SAFETY: both numbers live until the epoch ends, and the target has the element.
+            unsafe { ffi::MPI_Fetch_and_op(value, before, datatype, target, at, operation.as_raw(), window) }
+        })
+    }
+
+    /// Returns the datatype of a number of the target, and the bytes from the start of its window.
+    fn number(&self, target: Rank, index: usize) -> Result<(MPI_Datatype, MPI_Aint), Error> {
+        self.check(target)?;
+        let elements = self.open.lengths[target as usize];
+        if index >= elements {
+            let requirement = format!("less than {elements}, the number of the target's values");
+            return Err(refused("the window", "the index", index as i128, requirement));
+        }
+        let base = T::FACTS.base.filter(|base| !T::BYTES && base.size() as usize == size_of::<T>());
+        let datatype = base.and_then(predefined).ok_or(Error::Window {
+            reason: "MPI fetches only numbers of a base type, such as `u64`: not arrays or structs",
+        })?;
+        Ok((datatype, (index * size_of::<T>()) as MPI_Aint))
+    }
+
     /// Waits until all transfers of this epoch that this rank has started to the target are complete there
     /// (`MPI_Win_flush`), in an epoch with a lock.
     ///
     /// # Errors
-    /// [`Error::Rank`] if the target is no target of the epoch; an error if an MPI call fails, also in other
-    /// epochs.
+    /// [`Error::Rank`] and [`Error::Window`] as for [`put`](Self::put); an error if an MPI call fails, also
+    /// in other epochs.
     pub fn flush(&self, target: Rank) -> Result<(), Error> {
         self.check(target)?;
         // SAFETY: the window is live, and the target one of its ranks.
@@ -373,9 +434,10 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
 
     fn check(&self, target: Rank) -> Result<(), Error> {
         self.open.check(target)?;
-        let ranks = self.open.ranks();
         match &self.target {
-            Some(targets) if !targets.contains(&target) => Err(Error::Rank { rank: target, ranks }),
+            Some(targets) if !targets.contains(&target) => {
+                Err(Error::Window { reason: "this epoch has other targets" })
+            }
             _ => Ok(()),
         }
     }
@@ -405,6 +467,14 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     }
 }
 
+/// Checks that MPI combines values of a type: they are numbers of one base type.
+fn numbers<T: MpiDatatype>() -> Result<(), Error> {
+    if !T::BYTES && T::FACTS.any_pattern && Plan::of::<T>().is_of_one_type() {
+        return Ok(());
+    }
+    Err(Error::Window { reason: "MPI accumulates only numbers of one base type, such as `f64` or `u32`" })
+}
+
 /// A place in the window of another rank.
 struct There {
     /// The bytes from the start of the window to the first value.
@@ -412,10 +482,39 @@ struct There {
     datatype: LayoutDatatype,
 }
 
+/// The epochs of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Epochs in which the target takes part.
+    Active,
+    /// Epochs in which it does not.
+    Passive,
+}
+
+/// The number of open windows.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a window that opens.
+fn count_open() {
+    static AT_END: Once = Once::new();
+    AT_END.call_once(|| at_end(none_is_open));
+    OPEN.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Ends the program if a window is open when MPI ends: its values may lie in memory of MPI, and other ranks
+/// may still write there.
+fn none_is_open() {
+    if OPEN.load(Ordering::Relaxed) > 0 {
+        eprintln!("dtype: MPI was finalized while a window was open: drop the universe after the window");
+        process::abort();
+    }
+}
+
 /// A window that is open.
 struct Open {
     window: MPI_Win,
-    communicator: MPI_Comm,
+    companion: Arc<Companion>,
+    kind: Kind,
     /// The number of elements of each rank.
     lengths: Vec<usize>,
     /// The values of the program and the memory of MPI that stands for them, if the library cannot open a
@@ -435,15 +534,17 @@ impl Open {
     fn new<C: Communicator + ?Sized, T: MpiDatatype + AnyPattern>(
         communicator: &C,
         values: &mut [T],
+        kind: Kind,
     ) -> Result<(Self, *mut [T]), Error> {
         let Members { communicator: raw, .. } = members(communicator)?;
         intracommunicator(raw)?;
-        let plan = Plan::of::<T>();
-        let own = [values.len() as u64, size_of::<T>() as u64, plan.fingerprint(0..plan.packed_size())];
+        let (companion, _) = companion(raw, 1)?;
+        let own = [values.len() as u64, layout_number::<T>(), kind as u64];
         let all = communicator.all_gather_vec(&own)?;
-        if all.iter().any(|[_, size, signature]| [*size, *signature] != own[1..]) {
-            let reason = "the values of a window must have the same type on all ranks";
-            return Err(Error::Wire { wire: "typed", reason });
+        if all.iter().any(|[_, layout, kind]| [*layout, *kind] != own[1..]) {
+            let reason = "all ranks must have values of the same type, and all call `window`, or all \
+                          `passive_window`";
+            return Err(Error::Window { reason });
         }
         // A type for which the program vouches: parts of values may be mixed here.
         if !T::FACTS.any_pattern {
@@ -454,12 +555,15 @@ impl Open {
         let mut window = unsafe { ffi::RSMPI_WIN_NULL };
         let values: *mut [T] = values;
         let (place, size) = (values.cast::<c_void>(), (values.len() * size_of::<T>()) as MPI_Aint);
+        let raw = companion.communicator;
         let created = called("MPI_Win_create", raw, || {
             // SAFETY: the memory is borrowed mutably until the window is freed. Any bytes may be written
             // there.
             unsafe { ffi::MPI_Win_create(place, size, 1, ffi::RSMPI_INFO_NULL, raw, &raw mut window) }
         });
-        let (mut open, mut values) = (Self { window, communicator: raw, lengths, copied: None }, values);
+        let mut open = Self { window, companion, lengths, kind, copied: None };
+        let mut values = values;
+        count_open();
         // Open MPI 4.1 creates no windows of a single rank, and none without single copies between processes,
         // but allocates them. It fails on all ranks alike.
         if created.is_err() {
@@ -475,7 +579,7 @@ impl Open {
     /// (`MPI_Win_allocate`).
     fn allocate<T>(&mut self, values: *mut [T]) -> Result<*mut [T], Error> {
         let (size, mut place) = (values.len() * size_of::<T>(), ptr::null_mut::<c_void>());
-        called("MPI_Win_allocate", self.communicator, || {
+        called("MPI_Win_allocate", self.companion.communicator, || {
             let (info, place) = (
                 // SAFETY: a constant of the library.
                 unsafe { ffi::RSMPI_INFO_NULL },
@@ -487,31 +591,34 @@ impl Open {
                     size as MPI_Aint,
                     1,
                     info,
-                    self.communicator,
+                    self.companion.communicator,
                     place,
                     &raw mut self.window,
                 )
             }
         })?;
-        if size > 0 && place.addr() % align_of::<T>() != 0 {
-            let reason = "the library allocates no window with the alignment of the values";
-            return Err(Error::Wire { wire: "typed", reason });
-        }
         let (program, window) = (values.cast::<u8>(), place.cast::<u8>());
+        let is_aligned = size == 0 || place.addr() % align_of::<T>() == 0;
         if size > 0 {
-            // SAFETY: MPI has allocated as many bytes, aligned for the type. The values are borrowed mutably,
-            // and not used until they are moved back.
+            // SAFETY: MPI has allocated as many bytes. The values are borrowed mutably, and not used until
+            // they are moved back.
             unsafe { window.copy_from_nonoverlapping(program, size) };
         }
         // No rank begins an epoch before all values are in their windows.
-        self.barrier()?;
+        if greatest(self.companion.communicator, [u64::from(!is_aligned)])? > [0] {
+            return Err(Error::Window {
+                reason: "the library does not allocate it with the values' alignment",
+            });
+        }
         self.copied = Some(Copied { program, window, size });
         Ok(if size > 0 { ptr::slice_from_raw_parts_mut(window.cast(), values.len()) } else { values })
     }
 
     fn barrier(&self) -> Result<(), Error> {
-        // SAFETY: the communicator is borrowed as long as the window is open.
-        called("MPI_Barrier", self.communicator, || unsafe { ffi::MPI_Barrier(self.communicator) })
+        // SAFETY: the communicator lives as long as the window.
+        called("MPI_Barrier", self.companion.communicator, || unsafe {
+            ffi::MPI_Barrier(self.companion.communicator)
+        })
     }
 
     fn ranks(&self) -> Rank {
@@ -525,32 +632,52 @@ impl Open {
 
     /// Makes a call on the window. Its errors are returned; some libraries raise them on other handlers.
     fn call(&self, name: &'static str, call: impl FnOnce(MPI_Win) -> c_int) -> Result<(), Error> {
+        ready()?;
         let code = without_communicator(|| true_code(call(self.window)));
         Ok(checked(name, code)?)
     }
 
-    fn fence(&self) -> Result<(), Error> {
-        // SAFETY: the window is live.
-        self.call("MPI_Win_fence", |window| unsafe { ffi::MPI_Win_fence(0, window) })
+    /// Begins an epoch of all ranks, unless a rank leaves. In some libraries, `MPI_Win_fence` of one rank
+    /// ends with `MPI_Win_free` of another one, whose values would be written after they were given back.
+    fn begin(&self) -> Result<(), Error> {
+        let [any_leaves, _] = greatest(self.companion.communicator, [0, 1])?;
+        if any_leaves > 0 {
+            return Err(Error::Window { reason: "another rank has left it" });
+        }
+        self.fence(ffi::MPI_MODE_NOPRECEDE)
+    }
+
+    fn fence(&self, assertion: u32) -> Result<(), Error> {
+        // SAFETY: the window is live. Each epoch begins and ends with a fence of its own.
+        self.call("MPI_Win_fence", |window| unsafe { ffi::MPI_Win_fence(assertion as c_int, window) })
+    }
+
+    /// Waits until all ranks leave the window.
+    fn leave(&self) -> Result<(), Error> {
+        if self.kind == Kind::Passive {
+            return if self.copied.is_some() { self.barrier() } else { Ok(()) };
+        }
+        while greatest(self.companion.communicator, [1, 0])? != [1, 0] {}
+        Ok(())
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if let Some(Copied { program, window, size }) = self.copied.take() {
-            // Other ranks may still be in an epoch.
-            let _ = self.barrier();
-            if size > 0 {
-                // SAFETY: the values are still borrowed mutably, and no epoch is open.
-                unsafe { program.copy_from_nonoverlapping(window, size) };
-            }
+        // Other ranks may still be in an epoch, or begin one.
+        let _ = self.leave();
+        if let Some(Copied { program, window, size }) = self.copied.take()
+            && size > 0
+        {
+            // SAFETY: the values are still borrowed mutably, and no epoch is open.
+            unsafe { program.copy_from_nonoverlapping(window, size) };
         }
         // SAFETY: a constant of the library.
-        if self.window == unsafe { ffi::RSMPI_WIN_NULL } {
-            return;
+        if self.window != unsafe { ffi::RSMPI_WIN_NULL } {
+            // SAFETY: no epoch is open, and the window is freed once, by all ranks.
+            without_communicator(|| unsafe { ffi::MPI_Win_free(&raw mut self.window) });
         }
-        // SAFETY: no epoch is open, and the window is freed once, by all ranks.
-        without_communicator(|| unsafe { ffi::MPI_Win_free(&raw mut self.window) });
+        OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -580,15 +707,15 @@ impl Group {
         ranks.iter().try_for_each(|rank| open.check(*rank))?;
         // SAFETY: a constant of the library.
         let (mut all, mut some) = unsafe { (Self(ffi::RSMPI_GROUP_NULL), Self(ffi::RSMPI_GROUP_NULL)) };
-        called("MPI_Comm_group", open.communicator, || {
+        called("MPI_Comm_group", open.companion.communicator, || {
             // SAFETY: the communicator is live; there is room for a handle.
-            unsafe { ffi::MPI_Comm_group(open.communicator, &raw mut all.0) }
+            unsafe { ffi::MPI_Comm_group(open.companion.communicator, &raw mut all.0) }
         })?;
         // Twice the same rank would be an error.
         let mut different = ranks.to_vec();
         different.sort_unstable();
         different.dedup();
-        called("MPI_Group_incl", open.communicator, || {
+        called("MPI_Group_incl", open.companion.communicator, || {
             // SAFETY: the group is live, and has these ranks; there is room for a handle.
             unsafe {
                 ffi::MPI_Group_incl(all.0, different.len() as c_int, different.as_ptr(), &raw mut some.0)

@@ -95,6 +95,7 @@ pub fn files(world: &SimpleCommunicator) {
     calls(world);
     views(world);
     of_one_rank(world);
+    ends(world);
     mistakes(world);
 }
 
@@ -261,16 +262,98 @@ fn of_one_rank(world: &SimpleCommunicator) {
     let all = layout!(f64[ranks] => [rank]).unwrap();
     let reversed = layout!(f64[ranks + 1] => [..;-1]).unwrap();
     let viewed = file.view(0, if rank == 0 { &reversed } else { &all }).map(|_| ());
-    assert_eq!(viewed.is_err(), rank == 0, "{viewed:?}");
+    assert_eq!(matches!(viewed, Err(Error::Ascending)), rank == 0, "{viewed:?}");
+    assert!(viewed.is_err());
+    // Files that the ranks open in different ways.
+    let own = FileOptions::new().write(true).truncate(rank == 0).open(world, &path);
+    assert_eq!(own.is_err(), ranks > 1);
+    drop(own);
     {
         let mut view = file.view(0, &all).unwrap();
         let position = if rank == 0 { u64::MAX } else { 0 };
         assert!(view.write_at_all(position, &[0.5; 2]).is_err());
         assert!(view.read_at_all(position, &mut [0.5; 2]).is_err());
         view.write_at_all(0, &[rank as f64; 2]).unwrap();
+        // Positions whose offsets in the file do not fit 63 bits.
+        for position in [1 << 58, 1 << 59, 1 << 60, 1 << 61] {
+            assert!(matches!(view.write_at(position, &[0.5; 2]), Err(Error::File { .. })));
+            assert!(matches!(view.read_at(position, &mut [0.5; 2]), Err(Error::File { .. })));
+        }
     }
     let expected: Vec<f64> = (0..2 * ranks).map(|at| (at % ranks) as f64).collect();
     assert_eq!(on_disk(world, &path)[..16 * ranks], pack(&expected));
+    drop(file);
+    remove(world, &path);
+}
+
+/// Checks that a file that ends too early, or that is not opened for a call, is an error of all calls.
+fn ends(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let path = path(world, "ends");
+    let mut file = File::create(world, &path).unwrap();
+    // Rows are long runs of the file, columns of a wide matrix are many short ones.
+    let rows = Darray::blocks(rank, [ranks, 100], [ranks, 1]);
+    let columns = Darray::blocks(rank, [100, ranks], [1, ranks]);
+    let all = layout!(f64[ranks] => [rank]).unwrap();
+    for own in [&rows, &columns] {
+        let (values, size) = (vec![rank as f64; 100], 800 * ranks as u64);
+        file.write_distributed(0, own, &values).unwrap();
+        let mut read = vec![0.0; 100];
+        file.read_distributed(0, own, &mut read).unwrap();
+        assert_eq!(read, values);
+        assert_eq!(file.size().unwrap(), size);
+        world.barrier();
+        // The last value is missing: only the last rank would read it, but all ranks learn of it.
+        file.set_size(size - 8).unwrap();
+        assert!(matches!(file.read_distributed(0, own, &mut read), Err(Error::File { .. })));
+        let missing = file.read_at_all(800 * rank as u64, &mut read[..]);
+        assert!(matches!(missing, Err(Error::File { .. })), "{missing:?}");
+        let missing = file.read_at(800 * rank as u64, &mut read[..]);
+        assert_eq!(matches!(missing, Err(Error::File { .. })), rank + 1 == ranks, "{missing:?}");
+        file.seek_ordered(0).unwrap();
+        assert!(matches!(file.read_ordered(&mut read), Err(Error::File { .. })));
+        let mut view = file.view(0, &all).unwrap();
+        assert!(matches!(view.read_at_all(1, &mut read[1..]), Err(Error::File { .. })));
+        let missing = view.read_at(1, &mut read[1..]);
+        assert_eq!(matches!(missing, Err(Error::File { .. })), rank + 1 == ranks, "{missing:?}");
+        view.read_at_all(1, &mut read[2..]).unwrap();
+        drop(view);
+        file.set_size(size).unwrap();
+        file.read_distributed(0, own, &mut read).unwrap();
+    }
+    drop(file);
+    let mut file = File::open(world, &path).unwrap();
+    let mut read = vec![0.0; 100];
+    file.read_distributed(0, &rows, &mut read).unwrap();
+    let read_only = [
+        file.write_at(0, &read),
+        file.write_at_all(0, &read),
+        file.write_ordered(&read),
+        file.write_distributed(0, &rows, &read),
+        file.write_distributed(0, &columns, &read),
+        file.start_write_at(0, &read).map(|_| ()),
+    ];
+    assert!(read_only.iter().all(|result| matches!(result, Err(Error::File { .. }))), "{read_only:?}");
+    let mut view = file.view(0, &all).unwrap();
+    let read_only = [view.write_at(0, &read), view.write_at_all(0, &read)];
+    drop(view);
+    assert!(read_only.iter().all(|result| matches!(result, Err(Error::File { .. }))), "{read_only:?}");
+    drop(file);
+    let mut file = FileOptions::new().write(true).open(world, &path).unwrap();
+    file.write_distributed(0, &rows, &read).unwrap();
+    let write_only = [
+        file.read_at(0, &mut read),
+        file.read_at_all(0, &mut read),
+        file.read_ordered(&mut read),
+        file.read_distributed(0, &rows, &mut read),
+        file.read_distributed(0, &columns, &mut read),
+        file.start_read_at(0, &mut read).map(|_| ()),
+    ];
+    assert!(write_only.iter().all(|result| matches!(result, Err(Error::File { .. }))), "{write_only:?}");
+    let mut view = file.view(0, &all).unwrap();
+    let write_only = [view.read_at(0, &mut read), view.read_at_all(0, &mut read)];
+    drop(view);
+    assert!(write_only.iter().all(|result| matches!(result, Err(Error::File { .. }))), "{write_only:?}");
     drop(file);
     remove(world, &path);
 }
@@ -300,5 +383,18 @@ fn mistakes(world: &SimpleCommunicator) {
     read_only.read_distributed(0, &rows, &mut own).unwrap();
     assert_eq!(own, [rank as f64; 3]);
     drop(read_only);
+    let long = path.with_file_name("a".repeat(255));
+    assert!(matches!(File::open(world, &long), Err(Error::File { .. })));
+    // A write that is forgotten ends before the file is closed.
+    let file = File::create(world, &path).unwrap();
+    std::mem::forget(file.start_write_at(8 * rank as u64, &rank).unwrap());
+    std::mem::forget(file.start_write_at(8 * (ranks + rank) as u64, &rank).unwrap());
+    file.start_write_at(8 * (2 * ranks + rank) as u64, &rank).unwrap().finish().unwrap();
+    file.close().unwrap();
+    let expected: Vec<usize> = (0..3 * ranks).map(|at| at % ranks).collect();
+    assert_eq!(on_disk(world, &path), pack(&expected));
+    let file = File::open(world, &path).unwrap();
+    assert!(file.start_read_at(24 * ranks as u64 - 8, &mut [0u64; 2]).is_err());
+    drop(file);
     remove(world, &path);
 }

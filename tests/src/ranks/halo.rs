@@ -5,7 +5,7 @@ use std::{fmt::Debug, mem, ops::Range};
 use dtype_runtime::{
     Error, MpiDatatype,
     layout::{ArrayOrder, Halo, Neighbours},
-    wire::HaloExchange,
+    wire::{HaloExchange, PendingHalo},
 };
 use mpi::{
     topology::{CartesianCommunicator, SimpleCommunicator},
@@ -183,6 +183,7 @@ impl<const D: usize> Divided<'_, D> {
             another.exchange_all(&mut some)?;
             let mut pending = another.start_all(&mut some)?;
             assert!(pending.cells_of(count - 1).is_some() && pending.cells_of(count).is_none());
+            assert_eq!(pending.cells_of_all().len(), count);
             pending.finish()?;
         }
         (7..).zip(&all).for_each(|(which, array)| same(array, which, "one of several arrays"));
@@ -383,6 +384,22 @@ pub fn faults(world: &SimpleCommunicator) {
         let own_cells = if rank == 0 { 0 } else { 2 };
         assert_eq!(Halo::new([2 + own_cells], 1).on::<f64>(&ring).is_err(), rank == 0);
         is_right(&mut Halo::new([6], 1).on(&ring).unwrap());
+    }
+
+    // An array of one rank that does not fit: its neighbours get an error, and the others go on.
+    let mut exchange = Halo::new([6], 1).on::<f64>(&ring).unwrap();
+    for _ in 0..2 {
+        let mut cells = vec![f64::from(rank); if rank == 0 { 7 } else { 6 }];
+        let refused = exchange.exchange(&mut cells);
+        let is_beside = [before, after].contains(&0);
+        match refused {
+            Err(Error::Shape { .. }) => assert_eq!(rank, 0),
+            Err(Error::Neighbour { rank: 0, .. }) => assert!(is_beside),
+            found => assert!(found.is_ok() && !is_beside && rank > 0, "{found:?}"),
+        }
+        let started = exchange.start(&mut cells).and_then(PendingHalo::finish);
+        assert_eq!(started.is_ok(), rank > 0 && !is_beside, "{started:?}");
+        is_right(&mut exchange);
     }
 
     // A neighbour sends much more: Open MPI then frees the receive request.

@@ -223,6 +223,10 @@ pub fn each(world: &SimpleCommunicator) {
             _ => {
                 let mut prepared = world.prepare_all_to_all_varcount_packed(&views, &into).unwrap();
                 prepared.exchange(&views, &mut into).unwrap();
+                // A list of one rank that is too short: an error on all, and then they go on.
+                let refused = prepared.exchange(&views[usize::from(rank == 0)..], &mut into).unwrap_err();
+                assert_eq!(matches!(refused, Error::Messages { .. }), rank == 0, "{refused}");
+                assert!(rank == 0 || matches!(refused, Error::Neighbour { rank: 0, .. }), "{refused}");
                 prepared.exchange(&views, &mut into).unwrap();
             }
         }

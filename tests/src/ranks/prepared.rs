@@ -155,6 +155,34 @@ fn partitions(world: &SimpleCommunicator) {
     assert!(matches!(send.ready(PARTS, &part), Err(Error::Parameter { .. })));
     assert!(matches!(send.ready(0, &part[1..]), Err(Error::Length { .. })));
     assert!(matches!(receive.has_arrived(PARTS), Err(Error::Parameter { .. })));
+    // Each partition once a round, from one rank.
+    let mut again = next.prepare_partitioned_send_packed(&part, 2, 21).unwrap();
+    again.ready(1, &part).unwrap();
+    assert!(matches!(again.ready(1, &part), Err(Error::Parameter { .. })));
+    again.ready(0, &part).unwrap();
+    let mut whole = previous.prepare_partitioned_receive_packed(&part, 2, 21).unwrap();
+    let mut into = part;
+    assert!(matches!(whole.finish(0, &mut into), Err(Error::NotStarted { .. })));
+    whole.start().unwrap();
+    whole.finish(0, &mut into).unwrap();
+    whole.finish(1, &mut into).unwrap();
+    again.wait().unwrap();
+    let anybody = world.any_process();
+    let mixed_up = anybody.prepare_partitioned_receive_packed(&part, 2, 21);
+    assert!(matches!(mixed_up, Err(Error::Parameter { .. })));
+    let mut none = next.prepare_partitioned_send_packed(&part, 0, 22).unwrap();
+    assert!(matches!(none.ready(0, &part), Err(Error::Parameter { .. })));
+    // A receive that was not started.
+    let mut send = next.prepare_send_packed(&7u64, 23).unwrap();
+    let mut once = previous.prepare_receive_packed(&0u64, 23).unwrap();
+    let mut found = 0u64;
+    assert!(matches!(once.finish(&mut found), Err(Error::NotStarted { .. })));
+    once.start().unwrap();
+    send.start(&7u64).unwrap();
+    once.finish(&mut found).unwrap();
+    send.wait().unwrap();
+    assert_eq!(found, 7);
+    world.barrier();
     // A message of somebody else on the tag.
     receive.start().unwrap();
     let mut odd = next.prepare_send_packed(&[7u64; 4], 20).unwrap();
@@ -162,6 +190,20 @@ fn partitions(world: &SimpleCommunicator) {
     odd.wait().unwrap();
     let refused = receive.finish(1, &mut [mixed(0); 3]);
     assert!(matches!(refused, Err(Error::Message { .. } | Error::Fit { .. })), "{refused:?}");
+}
+
+/// A value that some ranks cannot clone in a reduction.
+#[derive(MpiDatatype)]
+struct Cloned {
+    from: i32,
+    panics: bool,
+}
+
+impl Clone for Cloned {
+    fn clone(&self) -> Self {
+        assert!(!self.panics, "no clone");
+        Self { ..*self }
+    }
 }
 
 /// Reduces values of several types with functions that do not commute.
@@ -223,6 +265,19 @@ pub fn reductions(world: &SimpleCommunicator) {
             world.all_reduce_into_with(&[1u8; 2], &mut into[usize::from(rank == 0)..], |a, b| a + b);
         assert_eq!(matches!(reduced, Err(Error::Length { .. })), rank == 0);
         assert!(rank == 0 || matches!(reduced, Err(Error::Reduction { .. })), "{reduced:?}");
+        // Other types of the same size.
+        let reduced = if rank == 0 {
+            world.all_reduce_with(&1i64, |a, b| a + b).map(|_| ())
+        } else {
+            world.all_reduce_with(&1f64, |a, b| a + b).map(|_| ())
+        };
+        assert!(matches!(reduced, Err(Error::Reduction { .. })), "{reduced:?}");
+        let reduced = if rank == 0 {
+            world.all_reduce_into_with(&[1u8; 9], &mut [0; 9], |a, b| a + b)
+        } else {
+            world.all_reduce_into_with(&[1u64; 2], &mut [0; 2], |a, b| a + b)
+        };
+        assert!(matches!(reduced, Err(Error::Reduction { .. })), "{reduced:?}");
         // Invalid values of another rank.
         let reduced = if rank == 0 {
             world.all_reduce_with(&7u8, |a, _| *a).map(|_| true)
@@ -244,6 +299,17 @@ pub fn reductions(world: &SimpleCommunicator) {
             Err(panic) => assert_eq!(panic.downcast_ref::<&str>(), Some(&"no sum")),
         }
         assert_eq!(own, [0]);
+        // A panic when a value is cloned: no rank gets a sum without the values of this one.
+        let values = [Cloned { from: rank, panics: rank == 1 }];
+        let mut into = [Cloned { from: 0, panics: false }];
+        panic::set_hook(Box::new(|_| {}));
+        let result = panic::catch_unwind(panic::AssertUnwindSafe(|| {
+            let sum = |a: &Cloned, b: &Cloned| Cloned { from: a.from + b.from, panics: false };
+            world.all_reduce_into_with(&values, &mut into, sum)
+        }));
+        drop(panic::take_hook());
+        let all = ranks * (ranks - 1) / 2;
+        assert!(!matches!(result, Ok(Ok(()))) || into[0].from == all, "{result:?}: {}", into[0].from);
     }
     assert_eq!(world.all_reduce_with(&rank, |a, b| a + b).unwrap(), ranks * (ranks - 1) / 2);
 }

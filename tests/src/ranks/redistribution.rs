@@ -5,7 +5,7 @@ use std::{fmt::Debug, mem};
 use dtype_runtime::{
     Error, MpiDatatype,
     layout::{ArrayOrder, Darray, Distributed, Distribution, Placed, Subarray},
-    wire::Redistribution,
+    wire::{PendingRedistribution, Redistribution},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
@@ -371,6 +371,25 @@ fn refused_of(world: &SimpleCommunicator, from: &dyn Distributed<2>, to: &dyn Di
     Redistribution::<f64, 2>::new(world, from, to).map(|_| ()).unwrap_err().to_string()
 }
 
+/// Checks that an array of one rank that does not fit is an error on all, in each call, and that they go on.
+fn array_of_one_rank(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
+    let (rank, n) = (world.rank(), 4 * world.size() as usize);
+    let mut plan = Redistribution::<f64, 2>::new(world, rows, columns).unwrap();
+    let (own, mut into) = (vec![0.5; 4 * n], vec![0.0; 4 * n]);
+    let wrong = &own[usize::from(rank == 0)..];
+    for _ in 0..2 {
+        let refused = plan.run(wrong, &mut into).unwrap_err();
+        assert_eq!(matches!(refused, Error::Shape { .. }), rank == 0, "{refused}");
+        assert!(rank == 0 || matches!(refused, Error::Neighbour { rank: 0, .. }), "{refused}");
+        let started = plan.start(wrong, &mut into).and_then(PendingRedistribution::finish);
+        assert_eq!(matches!(started, Err(Error::Shape { .. })), rank == 0, "{started:?}");
+        assert!(rank == 0 || matches!(started, Err(Error::Neighbour { rank: 0, .. })), "{started:?}");
+        into.fill(0.0);
+        plan.start(&own, &mut into).unwrap().finish().unwrap();
+        assert_eq!(into, own);
+    }
+}
+
 fn mistakes(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     let n = 4 * ranks;
@@ -402,6 +421,7 @@ fn mistakes(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
         let text = refused(&larger, columns);
         assert!(text.contains("dimension 0 of the global array has length"), "{text}");
     }
+    array_of_one_rank(world, rows, columns);
     // Other numbers of dimensions, local arrays that no memory can hold, and more elements than can be
     // counted.
     let order = ArrayOrder::RowMajor;
@@ -462,7 +482,7 @@ fn mistakes(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
     let (from, to) = (long(Distribution::Cyclic(None)), long(Distribution::Block(None)));
     Redistribution::<(), 1>::new(world, &from, &to).unwrap();
 
-    // The ranks are still in step. Wrong arrays are errors of this rank alone.
+    // The ranks are still in step. All pass wrong arrays.
     let mut moved = Redistribution::<f64, 2>::new(world, rows, columns).unwrap();
     let (own, mut into) = (vec![0.5; 4 * n], vec![0.0; 4 * n]);
     assert!(matches!(moved.run(&own[1..], &mut into), Err(Error::Shape { .. })));

@@ -5,6 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use dtype_runtime::{
     Error, MpiDatatype, layout,
     layout::{ArrayOrder, Subarray},
+    traits::*,
     wire::{Lock, passive_window, window},
 };
 use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*};
@@ -27,6 +28,8 @@ pub fn windows(world: &SimpleCommunicator) {
     }
     pairs(world);
     passive(world);
+    tickets(world);
+    leavers(world);
     mistakes(world);
 }
 
@@ -117,7 +120,7 @@ fn pairs(world: &SimpleCommunicator) {
             let other = (rank + 2) % ranks;
             let refused =
                 window.exchange(&[next], &[previous], |epoch| epoch.put(&own, other, &end)).unwrap();
-            assert!(matches!(refused, Err(Error::Rank { .. })) || other == previous && ranks == 1);
+            assert!(matches!(refused, Err(Error::Window { .. })));
         }
         window.exchange(&[], &[], |_| ()).unwrap();
     })
@@ -184,6 +187,99 @@ fn passive(world: &SimpleCommunicator) {
     assert_eq!(best, [[f64::from(ranks - 1), 0.0], [0.0; 2]]);
 }
 
+/// Numbers that all ranks take from a counter of the last rank: each number is taken once.
+fn tickets(world: &SimpleCommunicator) {
+    let (rank, last) = (world.rank(), world.size() - 1);
+    let mut counters = vec![0u64; if rank == last { 3 } else { 0 }];
+    let mut taken = Vec::new();
+    passive_window(world, &mut counters, |window| {
+        for _ in 0..10 {
+            let mut ticket = 7;
+            let sum = SystemOperation::sum();
+            window.lock_all(|epoch| epoch.fetch_and_op(&1, &mut ticket, sum, last, 2)).unwrap().unwrap();
+            taken.push(ticket);
+        }
+        let (mut before, sum) = (0, SystemOperation::sum);
+        let mut refused = |to, index| {
+            window.lock_all(|epoch| epoch.fetch_and_op(&1, &mut before, sum(), to, index)).unwrap()
+        };
+        assert!(matches!(refused(last, 3), Err(Error::Parameter { .. })));
+        assert!(matches!(refused(last + 1, 0), Err(Error::Rank { .. })));
+    })
+    .unwrap();
+    let all = 10 * world.size() as u64;
+    assert!(rank < last || counters[1..] == [0, all]);
+    let mut taken = world.all_gather_vec(&taken).unwrap().concat();
+    taken.sort_unstable();
+    assert!(taken.into_iter().eq(0..all));
+}
+
+/// Two types of the same values, at different offsets.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Reversed {
+    tag: u8,
+    padding: u64,
+    value: f64,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Skipping {
+    tag: u8,
+    #[mpi(skip)]
+    own: u64,
+    padding: u64,
+    value: f64,
+}
+
+/// Ranks that leave a window early, or open it in another way, cause errors, and nothing is written to them.
+fn leavers(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let mut untouched = Vec::new();
+    panic::set_hook(Box::new(|_| {}));
+    for round in 0..3 {
+        for leaver in 0..ranks {
+            let (mut values, own) = (vec![0u64; 1000], vec![7u64; 1000]);
+            let next = (rank + 1) % ranks;
+            let written = panic::catch_unwind(AssertUnwindSafe(|| {
+                window(world, &mut values, |window| {
+                    window.fence(|_| ())?;
+                    if rank == leaver {
+                        assert!(round != 1, "a rank panics");
+                        return Err(Error::Restricted);
+                    }
+                    if round == 2 {
+                        window.fence(|_| ()).unwrap_err();
+                    }
+                    window.fence(|epoch| epoch.put(&own, next, &layout!(u64[1000] => [..])))?
+                })
+            }));
+            let is_right = match written {
+                Err(_) => rank == leaver && round == 1,
+                Ok(written) => written.unwrap().is_err(),
+            };
+            untouched.push(is_right && values.iter().all(|value| *value == 0));
+        }
+    }
+    drop(panic::take_hook());
+    assert!(untouched.iter().all(|is_right| *is_right), "{untouched:?}");
+    // Windows of different kinds and types.
+    let mut values = vec![0u64; 2];
+    let opened = if rank == 0 {
+        window(world, &mut values, |_| ()).is_ok()
+    } else {
+        passive_window(world, &mut values, |_| ()).is_ok()
+    };
+    assert_eq!(opened, ranks == 1);
+    let opened = if rank == 0 {
+        window(world, &mut [Reversed::default(); 2], |_| ()).is_ok()
+    } else {
+        window(world, &mut [Skipping::default(); 2], |_| ()).is_ok()
+    };
+    assert_eq!(opened, ranks == 1);
+}
+
 fn mistakes(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size());
     // Windows of other lengths, none on some ranks, and structs.
@@ -208,7 +304,7 @@ fn mistakes(world: &SimpleCommunicator) {
         assert!(matches!(a, Err(Error::Rank { .. })) && matches!(b, Err(Error::Rank { .. })));
         assert!(matches!(c, Err(Error::Shape { .. })), "{c:?}");
         assert!(matches!(d, Err(Error::Fit { .. })), "{d:?}");
-        assert!(matches!(e, Err(Error::Wire { .. })), "{e:?}");
+        assert!(matches!(e, Err(Error::Window { .. })), "{e:?}");
         assert!(matches!(f, Err(Error::Fit { .. })), "{f:?}");
         assert!(matches!(g, Err(Error::Restricted)), "{g:?}");
     })
@@ -228,7 +324,7 @@ fn mistakes(world: &SimpleCommunicator) {
         } else {
             window(world, &mut [0i64; 2], |_| ())
         };
-        assert!(matches!(refused, Err(Error::Wire { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Window { .. })), "{refused:?}");
     }
     // A panic on one rank ends its epoch and its window, and the others go on.
     panic::set_hook(Box::new(|_| {}));
