@@ -1,6 +1,7 @@
 //! A checkpoint: a distributed matrix is written by all ranks, and read by fewer, under another distribution.
 //!
-//! Run it on any number of ranks: `mpiexec -n 4 target/debug/checkpoint`.
+//! Run it on any number of ranks: `mpiexec -n 4 target/debug/checkpoint`. With the name of a file, it keeps
+//! the file, which `checkpoint.c` and `checkpoint.py` read: `mpiexec -n 4 target/debug/checkpoint cells.bin`.
 
 use dtype_runtime::{
     Error, MpiDatatype,
@@ -28,9 +29,10 @@ fn main() -> Result<(), Error> {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let kept = std::env::args().nth(1);
     let path = (rank == 0).then(|| {
         let name = format!("dtype-checkpoint-{}", std::process::id());
-        std::env::temp_dir().join(name).display().to_string()
+        kept.clone().unwrap_or_else(|| std::env::temp_dir().join(name).display().to_string())
     });
     let path: String = world.process_at_rank(0).broadcast_message(path)?;
 
@@ -60,7 +62,9 @@ fn main() -> Result<(), Error> {
     }
     world.barrier();
     if rank == 0 {
-        std::fs::remove_file(path).expect("the file was written");
+        if kept.is_none() {
+            std::fs::remove_file(path).expect("the file was written");
+        }
         println!("{readers} ranks have read what {ranks} have written");
     }
     Ok(())

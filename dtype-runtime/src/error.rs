@@ -256,10 +256,12 @@ pub enum Error {
     /// A rank sent another number of values than this rank expects from it, in a call that exchanges messages
     /// of several ranks. Nothing has been written.
     #[error(
-        "rank {rank} sent {}, but this rank expects {} from it: all ranks must agree on what they exchange; \
-         in a halo, on the widths, the number of arrays, the element type, and the sizes of shared faces",
+        "rank {rank} sent {}, but this rank expects {} from it: {}all ranks must agree on what they \
+         exchange; in a halo, on the widths, the number of arrays, the element type, and the sizes of shared \
+         faces",
         found.map_or("more".to_owned(), |found| size(found, *value)),
-        size(*expected, *value)
+        size(*expected, *value),
+        if *found == Some(0) { "it has an error of its own, or nothing to send; " } else { "" }
     )]
     Neighbour {
         /// The rank of the sender.

@@ -84,6 +84,31 @@ fn arrays_move_files_and_windows_hold_them_and_closures_reduce_them() {
 
 #[cfg(feature = "mpi")]
 #[test]
+fn a_checkpoint_is_read_by_c_and_by_numpy() {
+    use std::{path::Path, process::Command};
+
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (file, program) = (folder.join("cells.bin"), folder.join("checkpoint-in-c"));
+    let checkpoint = env!("CARGO_BIN_EXE_checkpoint");
+    let mut writer = xtask::launch::on_ranks(xtask::launch::mpiexec(), 4, checkpoint);
+    succeeds(&run(writer.arg(&file), Duration::from_mins(4)).unwrap(), "3 ranks have read");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut compiler = Command::new("cc");
+    compiler.arg(examples.join("checkpoint.c")).arg("-o").arg(&program);
+    succeeds(&run(&mut compiler, Duration::from_mins(1)).unwrap(), "");
+    let read = "600 cells have been read";
+    succeeds(&run(Command::new(&program).arg(&file), Duration::from_mins(1)).unwrap(), read);
+    // Without numpy, `cargo xtask test` says that it is missing.
+    if let Ok(numpy) = xtask::launch::mpi4py() {
+        let mut python = Command::new("python3");
+        python.env("PYTHONPATH", numpy).arg(examples.join("checkpoint.py")).arg(&file);
+        succeeds(&run(&mut python, Duration::from_mins(1)).unwrap(), read);
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[cfg(feature = "mpi")]
+#[test]
 fn a_matrix_is_transposed_by_datatypes_alone() {
     for ranks in [1, 4] {
         on_ranks(ranks, env!("CARGO_BIN_EXE_transpose"), "have transposed a matrix of 24 rows");

@@ -289,7 +289,12 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         };
         steps.push(with_library("ranks", seconds, scenarios));
         if full {
-            steps.push(with_library("examples", 75, &["--test=examples"]));
+            steps.push(Step::new(format!("examples@{}", library.label()), 75, move |sh, count| {
+                let _environment = library.enter(sh);
+                let numpy = mpi::mpi4py(sh);
+                let _folder = numpy.map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
+                count.cargo_test(sh, &[WITH_MPI, &["--test=examples"]].concat())
+            }));
         }
         if full || i == 0 {
             let seconds = if full { 320 } else { 105 };

@@ -474,31 +474,21 @@ struct Plan<const D: usize> {
 impl<const D: usize> Plan<D> {
     fn of(all: &Parts<D>, own: usize, ranks: usize) -> Result<Self, Error> {
         let mut plan = Self { sends: Vec::new(), receives: Vec::new(), copies: Vec::new() };
-        // The pieces of a message are in the order of the parts before and then after, on both sides.
-        for rank in 0..ranks {
-            let (mut sent, mut received) = (Vec::new(), Vec::new());
-            for (i, source) in all.from[own].iter().enumerate() {
-                for (j, destination) in all.to[rank].iter().enumerate() {
-                    let Some([ours, theirs]) = source.common(destination) else { continue };
-                    if rank == own {
-                        plan.copies.push([(i, ours), (j, theirs)]);
-                    } else {
-                        sent.push((i, ours));
-                    }
-                }
-            }
-            if rank != own {
-                for source in &all.from[rank] {
-                    for (j, destination) in all.to[own].iter().enumerate() {
-                        received.extend(source.common(destination).map(|[_, ours]| (j, ours)));
-                    }
-                }
-            }
+        let source = &all.from[own];
+        for (i, j, [ours, theirs]) in pieces(source, &all.to[own]) {
+            plan.copies.push([(i, ours), (j, theirs)]);
+        }
+        // Each rank begins with its neighbours, so that not all wait for the same one.
+        for step in 1..ranks {
+            let (to, from) = ((own + step) % ranks, (own + ranks - step) % ranks);
+            let sent: Vec<_> = pieces(source, &all.to[to]).map(|(i, _, [ours, _])| (i, ours)).collect();
             if !sent.is_empty() {
-                plan.sends.push((rank, sent));
+                plan.sends.push((to, sent));
             }
+            let received = pieces(&all.from[from], &all.to[own]);
+            let received: Vec<_> = received.map(|(_, j, [_, ours])| (j, ours)).collect();
             if !received.is_empty() {
-                plan.receives.push((rank, received));
+                plan.receives.push((from, received));
             }
         }
         for (j, destination) in all.to[own].iter().enumerate() {
@@ -506,6 +496,18 @@ impl<const D: usize> Plan<D> {
         }
         Ok(plan)
     }
+}
+
+/// Returns the elements that parts before and after have in common, with the numbers of the parts. They are
+/// in the order of the parts before and then after: that of the pieces of a message, on both sides.
+fn pieces<'a, const D: usize>(
+    before: &'a [Part<D>],
+    after: &'a [Part<D>],
+) -> impl Iterator<Item = (usize, usize, [Positions<D>; 2])> + 'a {
+    let pairs = before.iter().enumerate().flat_map(move |(i, source)| {
+        after.iter().enumerate().map(move |(j, destination)| (i, source, j, destination))
+    });
+    pairs.filter_map(|(i, source, j, destination)| Some((i, j, source.common(destination)?)))
 }
 
 /// Checks that each element of a part is in exactly one part of the source.
