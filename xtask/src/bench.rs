@@ -173,9 +173,15 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         }
         Name::Halo | Name::Redistribute | Name::Windows | Name::Files => {
             let bench = format!("bench-{label}");
+            let numbers: &[usize] = match name {
+                Name::Windows => &[2],
+                Name::Files => &[4],
+                _ => &[4, 2],
+            };
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                on_ranks(&sh, &library, 4, &bench, &[], options, [])?;
-                on_ranks(&sh, &library, 2, &bench, &[], options, [])?;
+                for &ranks in numbers {
+                    on_ranks(&sh, &library, ranks, &bench, &[], options, [])?;
+                }
             }
         }
         Name::Interpose => {

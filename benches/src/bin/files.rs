@@ -1,5 +1,6 @@
 //! `cargo xtask bench files`: a distributed array is written to a file and read again, against the code that
-//! a user would write with MPI's own calls, and against contiguous bytes: each rank's in one piece.
+//! a user would write with MPI's own calls, and against contiguous bytes: each rank's in one piece, in a
+//! call of all ranks or of each alone.
 
 use std::{cell::RefCell, ffi::CString, fs, os::raw::c_int, path::PathBuf};
 
@@ -66,6 +67,7 @@ fn both_ways(
         ("ours", Box::new(|| file.borrow_mut().write_distributed(0, &own, &values).expect("it is written"))),
         ("subarray", Box::new(|| by_hand.write(&values))),
         ("contiguous", Box::new(|| contiguous.write(&values))),
+        ("contiguous, alone", Box::new(|| contiguous.write_alone(&values))),
     ];
     writing.iter().for_each(|(_, way)| way());
     world.barrier();
@@ -84,6 +86,7 @@ fn both_ways(
         ),
         ("subarray", Box::new(|| by_hand.read(&mut read.borrow_mut()))),
         ("contiguous", Box::new(|| contiguous.read(&mut read.borrow_mut()))),
+        ("contiguous, alone", Box::new(|| contiguous.read_alone(&mut read.borrow_mut()))),
     ];
     for (name, way) in &reading {
         read.borrow_mut().fill(0.0);
@@ -171,6 +174,26 @@ impl ByHand {
         // SAFETY: the values are borrowed until the call ends.
         unsafe {
             ffi::MPI_File_read_at_all(self.file, self.offset, into, self.count, double, status.as_mut_ptr());
+        }
+    }
+
+    /// Writes this rank's piece by itself.
+    fn write_alone(&self, values: &[f64]) {
+        let (double, mut status) = (f64::equivalent_datatype().as_raw(), std::mem::MaybeUninit::uninit());
+        let from = values.as_ptr().cast();
+        // SAFETY: the values are borrowed until the call ends.
+        unsafe {
+            ffi::MPI_File_write_at(self.file, self.offset, from, self.count, double, status.as_mut_ptr());
+        }
+    }
+
+    /// Reads this rank's piece by itself.
+    fn read_alone(&self, values: &mut [f64]) {
+        let (double, mut status) = (f64::equivalent_datatype().as_raw(), std::mem::MaybeUninit::uninit());
+        let into = values.as_mut_ptr().cast();
+        // SAFETY: the values are borrowed until the call ends.
+        unsafe {
+            ffi::MPI_File_read_at(self.file, self.offset, into, self.count, double, status.as_mut_ptr());
         }
     }
 
