@@ -106,6 +106,7 @@ impl Part {
     }
 
     /// Returns the box that two boxes of one array have in common. It may be empty.
+    #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         let start = std::array::from_fn(|k| self.start[k].max(other.start[k]));
         let lengths = std::array::from_fn(|k| {
@@ -120,6 +121,7 @@ impl Part {
     }
 
     /// Returns the same elements, with indices from `origin` on.
+    #[must_use]
     pub fn within(&self, origin: [usize; 3]) -> Self {
         Self { start: std::array::from_fn(|k| self.start[k].saturating_sub(origin[k])), ..*self }
     }
