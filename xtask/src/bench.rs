@@ -172,17 +172,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
             }
         }
         Name::Halo | Name::Redistribute | Name::Windows | Name::Files => {
-            let bench = format!("bench-{label}");
-            let numbers: &[usize] = match name {
-                Name::Windows => &[2],
-                Name::Files => &[4],
-                _ => &[4, 2],
-            };
-            for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                for &ranks in numbers {
-                    on_ranks(&sh, &library, ranks, &bench, &[], options, [])?;
-                }
-            }
+            on_all(&sh, &format!("bench-{label}"), name, options)?;
         }
         Name::Interpose => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
@@ -206,6 +196,21 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         write_table(&sh, "BENCHMARKS.md", &label, Path::new(&kept))?;
         if matches!(name, Name::Interpose) {
             write_table(&sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a benchmark of a distributed array on each MPI library.
+fn on_all(sh: &Shell, bin: &str, name: Name, options: &[String]) -> Result<()> {
+    let numbers: &[usize] = match name {
+        Name::Windows => &[2],
+        Name::Files => &[4],
+        _ => &[4, 2],
+    };
+    for library in mpi::set_up(sh, Libraries::All)?.into_iter().chain(mpi::newest(sh)) {
+        for &ranks in numbers {
+            on_ranks(sh, &library, ranks, bin, &[], options, [])?;
         }
     }
     Ok(())

@@ -69,7 +69,9 @@ fn both_ways(
         ("contiguous", Box::new(|| contiguous.write(&values))),
         ("contiguous, alone", Box::new(|| contiguous.write_alone(&values))),
     ];
-    writing.iter().for_each(|(_, way)| way());
+    for (_, way) in &writing {
+        way();
+    }
     world.barrier();
     assert!(
         rank > 0 || fs::read(&ours).ok() == fs::read(&by_hand.path).ok(),

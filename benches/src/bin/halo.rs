@@ -97,7 +97,9 @@ fn exchange(
             }),
         ),
     ];
-    ways.iter().for_each(|(_, way)| way());
+    for (_, way) in &ways {
+        way();
+    }
     let expected = own.borrow();
     for (name, array) in [
         ("once", &once),

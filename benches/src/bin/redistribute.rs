@@ -110,7 +110,9 @@ fn both_ways(
             }),
         ),
     ];
-    ways.iter().for_each(|(_, way)| way());
+    for (_, way) in &ways {
+        way();
+    }
     for (name, (one, two)) in [("ours", &ours), ("once", &once), ("typed", &typed), ("by hand", &hand)] {
         assert!(*one.borrow() == first && *two.borrow() == *hand.1.borrow(), "{name}");
     }

@@ -517,20 +517,16 @@ struct Open {
     kind: Kind,
     /// The number of elements of each rank.
     lengths: Vec<usize>,
-    /// The values of the program and the memory of MPI that stands for them, if the library cannot open a
-    /// window over the values themselves.
-    copied: Option<Copied>,
-}
-
-/// Memory of the program, memory of MPI, and their size in bytes.
-struct Copied {
+    /// The values of the program.
     program: *mut u8,
-    window: *mut u8,
+    /// Their copies in the window, which others read and write; `None` if there is no window.
+    place: Option<*mut u8>,
+    /// The number of their bytes.
     size: usize,
 }
 
 impl Open {
-    /// Opens a window over the values of each rank (`MPI_Win_create`).
+    /// Opens a window over copies of the values of each rank.
     fn new<C: Communicator + ?Sized, T: MpiDatatype + AnyPattern>(
         communicator: &C,
         values: &mut [T],
@@ -552,66 +548,44 @@ impl Open {
         }
         let lengths = all.iter().map(|[length, ..]| *length as usize).collect();
         // SAFETY: a constant of the library.
-        let mut window = unsafe { ffi::RSMPI_WIN_NULL };
-        let values: *mut [T] = values;
-        let (place, size) = (values.cast::<c_void>(), (values.len() * size_of::<T>()) as MPI_Aint);
-        let raw = companion.communicator;
-        let created = called("MPI_Win_create", raw, || {
-            // SAFETY: the memory is borrowed mutably until the window is freed. Any bytes may be written
-            // there.
-            unsafe { ffi::MPI_Win_create(place, size, 1, ffi::RSMPI_INFO_NULL, raw, &raw mut window) }
-        });
-        let mut open = Self { window, companion, lengths, kind, copied: None };
-        let mut values = values;
+        let window = unsafe { ffi::RSMPI_WIN_NULL };
+        let (program, size) = (values.as_mut_ptr(), size_of_val(values));
+        let mut open = Self { window, companion, lengths, kind, program: program.cast(), place: None, size };
         count_open();
-        // Open MPI 4.1 creates no windows of a single rank, and none without single copies between processes,
-        // but allocates them. It fails on all ranks alike.
-        if created.is_err() {
-            values = open.allocate(values)?;
-        }
-        // SAFETY: the window was just created.
-        let code = unsafe { ffi::MPI_Win_set_errhandler(open.window, ffi::RSMPI_ERRORS_RETURN) };
-        checked("MPI_Win_set_errhandler", code)?;
-        Ok((open, values))
-    }
-
-    /// Opens a window over memory of MPI, and moves the values there until the window is freed
-    /// (`MPI_Win_allocate`).
-    fn allocate<T>(&mut self, values: *mut [T]) -> Result<*mut [T], Error> {
-        let (size, mut place) = (values.len() * size_of::<T>(), ptr::null_mut::<c_void>());
-        called("MPI_Win_allocate", self.companion.communicator, || {
-            let (info, place) = (
-                // SAFETY: a constant of the library.
-                unsafe { ffi::RSMPI_INFO_NULL },
-                (&raw mut place).cast::<c_void>(),
-            );
-            // SAFETY: there is room for a pointer and a handle.
-            unsafe {
-                ffi::MPI_Win_allocate(
-                    size as MPI_Aint,
-                    1,
-                    info,
-                    self.companion.communicator,
-                    place,
-                    &raw mut self.window,
-                )
-            }
-        })?;
-        let (program, window) = (values.cast::<u8>(), place.cast::<u8>());
+        let place = open.allocate()?;
         let is_aligned = size == 0 || place.addr() % align_of::<T>() == 0;
-        if size > 0 {
-            // SAFETY: MPI has allocated as many bytes. The values are borrowed mutably, and not used until
-            // they are moved back.
-            unsafe { window.copy_from_nonoverlapping(program, size) };
-        }
         // No rank begins an epoch before all values are in their windows.
-        if greatest(self.companion.communicator, [u64::from(!is_aligned)])? > [0] {
+        if greatest(open.companion.communicator, [u64::from(!is_aligned)])? > [0] {
             return Err(Error::Window {
                 reason: "the library does not allocate it with the values' alignment",
             });
         }
-        self.copied = Some(Copied { program, window, size });
-        Ok(if size > 0 { ptr::slice_from_raw_parts_mut(window.cast(), values.len()) } else { values })
+        // Without bytes, MPI may allocate nothing.
+        let place = if size > 0 { place.cast() } else { program };
+        Ok((open, ptr::slice_from_raw_parts_mut(place, values.len())))
+    }
+
+    /// Allocates the window (`MPI_Win_allocate`), and copies the values there. A window over memory of the
+    /// program (`MPI_Win_create`) would be up to a hundred times slower, and Open MPI 4.1 creates none for a
+    /// single rank.
+    fn allocate(&mut self) -> Result<*mut u8, Error> {
+        let (communicator, mut place) = (self.companion.communicator, ptr::null_mut::<u8>());
+        let (size, window) = (self.size as MPI_Aint, &raw mut self.window);
+        called("MPI_Win_allocate", communicator, || {
+            let base = (&raw mut place).cast::<c_void>();
+            // SAFETY: there is room for a pointer and a handle.
+            unsafe { ffi::MPI_Win_allocate(size, 1, ffi::RSMPI_INFO_NULL, communicator, base, window) }
+        })?;
+        // SAFETY: the window was just allocated.
+        let code = unsafe { ffi::MPI_Win_set_errhandler(self.window, ffi::RSMPI_ERRORS_RETURN) };
+        checked("MPI_Win_set_errhandler", code)?;
+        if self.size > 0 {
+            // SAFETY: MPI has allocated as many bytes. The values are borrowed mutably, and not used until
+            // they are copied back.
+            unsafe { place.copy_from_nonoverlapping(self.program, self.size) };
+        }
+        self.place = Some(place);
+        Ok(place)
     }
 
     fn barrier(&self) -> Result<(), Error> {
@@ -655,7 +629,7 @@ impl Open {
     /// Waits until all ranks leave the window.
     fn leave(&self) -> Result<(), Error> {
         if self.kind == Kind::Passive {
-            return if self.copied.is_some() { self.barrier() } else { Ok(()) };
+            return self.barrier();
         }
         while greatest(self.companion.communicator, [1, 0])? != [1, 0] {}
         Ok(())
@@ -666,11 +640,11 @@ impl Drop for Open {
     fn drop(&mut self) {
         // Other ranks may still be in an epoch, or begin one.
         let _ = self.leave();
-        if let Some(Copied { program, window, size }) = self.copied.take()
-            && size > 0
+        if let Some(place) = self.place
+            && self.size > 0
         {
             // SAFETY: the values are still borrowed mutably, and no epoch is open.
-            unsafe { program.copy_from_nonoverlapping(window, size) };
+            unsafe { self.program.copy_from_nonoverlapping(place, self.size) };
         }
         // SAFETY: a constant of the library.
         if self.window != unsafe { ffi::RSMPI_WIN_NULL } {
