@@ -46,7 +46,8 @@ pub fn measure(
     let times = rounds(world, ways.len(), &effort, |way, _| ways[way].1());
     if world.rank() == 0 {
         let all = ways.iter().zip(times).map(|((name, _), times)| (*name, times, None));
-        let mut row = Medians::of(all).row(bench, case.to_owned(), "ours");
+        let case = format!("{}-ranks/{case}", world.size());
+        let mut row = Medians::of(all).row(bench, case, "ours");
         row.library.clone_from(&arguments.library);
         print(&row, &arguments.options);
     }

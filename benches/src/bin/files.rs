@@ -67,7 +67,7 @@ fn both_ways(
         ("ours", Box::new(|| file.borrow_mut().write_distributed(0, &own, &values).expect("it is written"))),
         ("subarray", Box::new(|| by_hand.write(&values))),
         ("contiguous", Box::new(|| contiguous.write(&values))),
-        ("contiguous, alone", Box::new(|| contiguous.write_alone(&values))),
+        ("contiguous alone", Box::new(|| contiguous.write_alone(&values))),
     ];
     for (_, way) in &writing {
         way();
@@ -88,7 +88,7 @@ fn both_ways(
         ),
         ("subarray", Box::new(|| by_hand.read(&mut read.borrow_mut()))),
         ("contiguous", Box::new(|| contiguous.read(&mut read.borrow_mut()))),
-        ("contiguous, alone", Box::new(|| contiguous.read_alone(&mut read.borrow_mut()))),
+        ("contiguous alone", Box::new(|| contiguous.read_alone(&mut read.borrow_mut()))),
     ];
     for (name, way) in &reading {
         read.borrow_mut().fill(0.0);

@@ -72,7 +72,7 @@ fn exchange(
     let requests = RefCell::new(kept.borrow_mut().requests(&plain, true));
     let ways: Vec<Way<'_>> = vec![
         ("ours", Box::new(|| prepared.borrow_mut().exchange(&mut *own.borrow_mut()).expect("it arrives"))),
-        ("ours, once", Box::new(|| halo.exchange(grid, &mut *once.borrow_mut()).expect("it arrives"))),
+        ("ours once", Box::new(|| halo.exchange(grid, &mut *once.borrow_mut()).expect("it arrives"))),
         ("subarrays", Box::new(|| plain.by_subarrays(&mut typed.borrow_mut()))),
         ("neighbourhood", Box::new(|| plain.by_neighbourhood(&mut neighbour.borrow_mut()))),
         (
@@ -86,7 +86,7 @@ fn exchange(
             }),
         ),
         (
-            "by hand, persistent",
+            "by hand persistent",
             Box::new(|| {
                 let (mut kept, mut requests) = (kept.borrow_mut(), requests.borrow_mut());
                 plain.pack(&persistent.borrow(), &mut kept.send);

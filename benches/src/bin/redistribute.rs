@@ -84,7 +84,7 @@ fn both_ways(
             }),
         ),
         (
-            "ours, once",
+            "ours once",
             Box::new(|| {
                 let (mut one, mut two) = (once.0.borrow_mut(), once.1.borrow_mut());
                 let plan = |from, to| Redistribution::<f64, 3>::new(world, from, to).expect("a plan");
