@@ -169,10 +169,10 @@ impl Plan {
         }
     }
 
-    /// Returns `true` if all values have the same base type.
+    /// Returns the base type of all values, if they have the same one.
     #[cfg(feature = "mpi")]
-    pub(crate) fn is_of_one_type(&self) -> bool {
-        self.0.signature.is_of_one_type()
+    pub(crate) fn one_type(&self) -> Option<BaseType> {
+        self.0.signature.one_type()
     }
 
     /// Returns the base types of the whole copies in the first `bytes` packed bytes, as text:
@@ -263,7 +263,7 @@ impl Plan {
             visit_turns(&compiled.part.node, &compiled.extent, 0..some, compiled.part.a, &mut count);
             let mean_block = some.checked_div(count.blocks)?;
             let order = compiled.part.node.order();
-            compiled.signature.is_of_one_type().then_some(Spacing { mean_block, order })
+            compiled.signature.one_type().map(|_| Spacing { mean_block, order })
         })
     }
 }

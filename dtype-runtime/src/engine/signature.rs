@@ -117,10 +117,10 @@ impl Signature {
         }
     }
 
-    /// Returns `true` if all values have the same base type.
+    /// Returns the base type of all values, if they have the same one.
     #[cfg(feature = "mpi")]
-    pub fn is_of_one_type(&self) -> bool {
-        matches!(self.kind, Kind::Run(_))
+    pub fn one_type(&self) -> Option<BaseType> {
+        if let Kind::Run(base) = self.kind { Some(base) } else { None }
     }
 
     /// Returns the number of bytes after which the signature repeats itself.

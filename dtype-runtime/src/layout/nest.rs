@@ -104,10 +104,14 @@ impl<'a> Nest<'a> {
     /// Returns the number of values in a contiguous block, and the loops around the block.
     #[inline(always)]
     pub(crate) fn contiguous(&self) -> (usize, &[Loop<'_>]) {
+        self.contiguous_of(self.leaf.size)
+    }
+
+    /// Returns the number of elements of this size in a contiguous block, and the loops around the block.
+    #[inline(always)]
+    pub(crate) fn contiguous_of(&self, size: usize) -> (usize, &[Loop<'_>]) {
         match self.loops() {
-            [outer @ .., Loop { count, stride, list: None }] if *stride == self.leaf.size as isize => {
-                (*count, outer)
-            }
+            [outer @ .., Loop { count, stride, list: None }] if *stride == size as isize => (*count, outer),
             loops => (1, loops),
         }
     }

@@ -81,8 +81,7 @@ pub(super) fn companion(communicator: MPI_Comm, count: u32) -> Result<(Arc<Compa
     {
         return Ok((known, first));
     }
-    free_unused();
-    let new = Arc::new(Companion { communicator: same_ranks(communicator)?, taken: AtomicU32::new(0) });
+    let new = Arc::new(Companion::alone(communicator)?);
     // The companion before is dropped only here, since that needs the lock.
     let mut before = Some(Arc::clone(&new));
     keep(communicator, |kept| mem::swap(&mut kept.companion, &mut before))?;
@@ -160,6 +159,12 @@ unsafe impl Send for Companion {}
 unsafe impl Sync for Companion {}
 
 impl Companion {
+    /// Creates a companion that no other call gets. All ranks must call this collective function together.
+    pub fn alone(communicator: MPI_Comm) -> Result<Self, Error> {
+        free_unused();
+        Ok(Self { communicator: same_ranks(communicator)?, taken: AtomicU32::new(0) })
+    }
+
     /// Takes `count` tags, and returns the first one; `None` if there are not so many left. All ranks must
     /// call this in the same order.
     fn tags(&self, count: u32) -> Option<c_int> {

@@ -670,19 +670,37 @@ fn reduce<const N: usize>(
     operation: ffi::MPI_Op,
 ) -> Result<[u64; N], Error> {
     let mut all = [0; N];
-    called("MPI_Allreduce", communicator, || {
-        let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
-        // SAFETY: every rank has `N` numbers.
-        unsafe { ffi::MPI_Allreduce(from, to, count, number(), operation, communicator) }
-    })?;
+    reduce_into(communicator, &own, &mut all, operation)?;
     Ok(all)
 }
 
-/// Returns the greatest of each of the numbers of all ranks. MPICH 4.0 compares numbers as signed ones, so
-/// each must be less than 2⁶³.
-pub(super) fn greatest<const N: usize>(communicator: MPI_Comm, own: [u64; N]) -> Result<[u64; N], Error> {
+/// Like [`reduce`], for lists of equally many numbers, which all ranks have.
+fn reduce_into(
+    communicator: MPI_Comm,
+    own: &[u64],
+    all: &mut [u64],
+    operation: ffi::MPI_Op,
+) -> Result<(), Error> {
+    called("MPI_Allreduce", communicator, || {
+        let count = own.len().min(all.len()) as c_int;
+        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+        // SAFETY: both lists have `count` numbers.
+        unsafe { ffi::MPI_Allreduce(from, to, count, number(), operation, communicator) }
+    })
+}
+
+/// Returns the least and the greatest of each of the numbers of all ranks. MPICH 4.0 compares numbers as
+/// signed ones, so each must be less than 2⁶³.
+pub(super) fn least_and_greatest<const N: usize>(
+    communicator: MPI_Comm,
+    own: [u64; N],
+) -> Result<[[u64; 2]; N], Error> {
+    const MOST: u64 = i64::MAX as u64;
+    let (own, mut all) = (own.map(|number| [MOST - number, number]), [[0; 2]; N]);
     // SAFETY: a constant of the library.
-    reduce(communicator, own, unsafe { ffi::RSMPI_MAX })
+    let greatest = unsafe { ffi::RSMPI_MAX };
+    reduce_into(communicator, own.as_flattened(), all.as_flattened_mut(), greatest)?;
+    Ok(all.map(|[rest, greatest]| [MOST - rest, greatest]))
 }
 
 /// Returns the sum of the numbers of all lower ranks, and the sum of those of all ranks.

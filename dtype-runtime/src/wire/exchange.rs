@@ -43,14 +43,24 @@ impl Exchange {
         Ok(Self { requests, sends, receives, _companion: companion })
     }
 
-    /// Sends an empty message to each rank, and drops those that come from others. A rank with an error does
-    /// so, so that none waits for it: empty messages are errors of their receivers.
-    pub fn refuse(companion: Arc<Companion>, sends: &[Planned], receives: &[Planned]) -> Result<(), Error> {
-        let sends: Vec<_> =
-            sends.iter().map(|Planned { peer, .. }| Planned { peer: *peer, size: 0 }).collect();
-        let mut exchange = Self::new(companion, &sends, receives)?;
-        exchange.start(|_, _| Ok(()))?;
-        exchange.wait()
+    /// Tells the ranks of planned messages of an error of this one, and returns it: each gets an empty
+    /// message, which is an error there, and what comes from others is dropped. So none waits.
+    pub fn refuse(
+        companion: Arc<Companion>,
+        planned: Result<[Vec<Planned>; 2], Error>,
+        error: Error,
+    ) -> Error {
+        let refused = planned.and_then(|[mut sends, receives]| {
+            for message in &mut sends {
+                message.size = 0;
+            }
+            let mut exchange = Self::new(companion, &sends, &receives)?;
+            exchange.start(|_, _| Ok(()))?;
+            exchange.wait()
+        });
+        // This rank has its error already.
+        drop(refused);
+        error
     }
 
     /// Returns `true` if the exchange can be started again. After some errors it must be prepared again.
@@ -220,18 +230,14 @@ impl PreparedExchange {
     fn send<S: Read, R: Write>(&mut self, messages: &[S], into: &[R]) -> Result<(), Error> {
         let checked = self.check(messages, into);
         let Self { ends, companion, exchange, sizes: [sends, receives] } = self;
-        let planned = |ends: &[(usize, Peer)], sizes: &[usize]| -> Vec<_> {
-            ends.iter().zip(sizes).map(|((_, peer), size)| Planned { peer: *peer, size: *size }).collect()
-        };
         if checked.is_err() || !exchange.as_ref().is_some_and(Exchange::is_whole) {
             // Messages of an exchange that was forgotten arrive first.
             *exchange = None;
-            let (sends, receives) = (planned(&ends.sends, sends), planned(&ends.receives, receives));
+            let planned = ends.planned([sends, receives]);
             if let Err(error) = checked {
-                Exchange::refuse(Arc::clone(companion), &sends, &receives)?;
-                return Err(error);
+                return Err(Exchange::refuse(Arc::clone(companion), Ok(planned), error));
             }
-            *exchange = Some(Exchange::new(Arc::clone(companion), &sends, &receives)?);
+            *exchange = Some(Exchange::new(Arc::clone(companion), &planned[0], &planned[1])?);
         }
         let Some(exchange) = exchange else { return Ok(()) };
         // SAFETY: an outgoing message has as many bytes as the message, by the check above.
@@ -247,6 +253,14 @@ impl PreparedExchange {
 }
 
 impl Ends {
+    /// Returns the messages of these sizes.
+    pub(super) fn planned(&self, [sends, receives]: [&[usize]; 2]) -> [Vec<Planned>; 2] {
+        let planned = |ends: &[(usize, Peer)], sizes: &[usize]| -> Vec<_> {
+            ends.iter().zip(sizes).map(|((_, peer), size)| Planned { peer: *peer, size: *size }).collect()
+        };
+        [planned(&self.sends, sends), planned(&self.receives, receives)]
+    }
+
     /// Checks the lengths of the lists of messages and destinations.
     pub(super) fn check(&self, messages: usize, into: usize) -> Result<(), Error> {
         let [sends, receives] = self.lengths;

@@ -25,7 +25,7 @@ use ::mpi::{
 use super::{
     Receivable, Sendable,
     attach::{Companion, companion},
-    collective::{greatest, sums},
+    collective::{least_and_greatest, sums},
     file_view::{MOST, Run, Selection},
     members::{Members, intracommunicator, members},
     request::{Request, no_status, size_of},
@@ -104,9 +104,6 @@ pub struct FileOptions {
     hints: Vec<(String, String)>,
 }
 
-/// A number that is greater than those of all ways to open a file.
-const MOST_WAYS: u64 = 1 << 40;
-
 /// The treatment of a file that does not exist.
 #[derive(Clone, Copy, Debug, Default)]
 enum Creation {
@@ -166,7 +163,8 @@ impl FileOptions {
     /// Opens a file (`MPI_File_open`). All ranks must make this call, with the same path and options.
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be opened, or if the path or a hint contains a zero byte.
+    /// [`Error::File`], on all ranks, if the file cannot be opened, if the path or a hint contains a zero
+    /// byte, if the path is too long for the MPI library, or if the ranks have different options.
     pub fn open<C: Communicator + ?Sized>(
         &self,
         communicator: &C,
@@ -198,9 +196,9 @@ impl FileOptions {
         });
         let name = name.and_then(|name| Ok((name, Info::of(path, &self.hints)?)));
         let ways = 2 * u64::from(mode) + u64::from(self.truncate);
-        let all = agreed(companion.communicator, path, name.as_ref().map(|_| [ways, MOST_WAYS - ways]));
-        let ((name, info), [most, others]) = (name?, all?);
-        if most != MOST_WAYS - others {
+        let all = agreed(companion.communicator, path, name.as_ref().map(|_| [ways, 0]));
+        let ((name, info), [[least, greatest], _]) = (name?, all?);
+        if least != greatest {
             return Err(refused(path, "the ranks open it with different options"));
         }
         // SAFETY: a constant of the library.
@@ -418,9 +416,10 @@ impl File {
         Ok(PendingRead { transfer: Transfer::new(self, request, size), into })
     }
 
-    /// Writes this rank's parts of a distributed array (`MPI_File_set_view`, `MPI_File_write_at_all`). The
-    /// file gets the global array from the offset on, in row-major order, whatever the order of the local
-    /// arrays is. All ranks must make this call.
+    /// Writes this rank's parts of a distributed array: each run of adjacent bytes by itself
+    /// (`MPI_File_write_at`), or many short ones in a view (`MPI_File_write_at_all`). The file gets the
+    /// global array from the offset on, in row-major order, whatever the order of the local arrays is. All
+    /// ranks must make this call.
     ///
     /// # Errors
     /// The errors of [`write_at`](Self::write_at); [`Error::Shape`] if the array has other sizes than the
@@ -478,14 +477,14 @@ impl File {
             let own = view.as_ref().map_or(Ok(Packed::nothing()), |view| file.outgoing(view));
             match runs {
                 Some(runs) => file.write_runs(runs, &own?),
-                None => file.write_view(0, own),
+                None => file.write_view(own.map(|own| (0, own))),
             }
         })
     }
 
-    /// Reads this rank's parts of a distributed array (`MPI_File_set_view`, `MPI_File_read_at_all`), from a
-    /// file with the global array in row-major order. All ranks must make this call. Their number and
-    /// distribution may differ from those that wrote the file.
+    /// Reads this rank's parts of a distributed array, as [`write_distributed`](Self::write_distributed)
+    /// writes them, from a file with the global array in row-major order. All ranks must make this call.
+    /// Their number and distribution may differ from those that wrote the file.
     ///
     /// # Errors
     /// The errors of [`write_distributed`](Self::write_distributed) and [`read_at`](Self::read_at). With
@@ -543,8 +542,8 @@ impl File {
             match (runs, into) {
                 (Some(runs), Some(mut into)) => file.read_runs(runs, &mut into),
                 (Some(_), None) => Ok(()),
-                (None, Some(mut into)) => file.read_view(0, &mut into, Ok(())),
-                (None, None) => file.read_view::<[u8]>(0, &mut [], Ok(())),
+                (None, Some(mut into)) => file.read_view(Ok(0), &mut into),
+                (None, None) => file.read_view::<[u8]>(Ok(0), &mut []),
             }
         })
     }
@@ -569,7 +568,7 @@ impl File {
             [parts.len() as u64, is_short.into()]
         });
         let all = agreed(self.companion.communicator, &self.path, own);
-        let ((parts, at), [rounds, are_short]) = (parts?, all?);
+        let ((parts, at), [[_, rounds], [_, are_short]]) = (parts?, all?);
         let mut transferred = Ok(());
         if are_short == 0 {
             for part in &parts {
@@ -578,13 +577,15 @@ impl File {
             }
             return self.all_together(transferred);
         }
+        let selections = parts.iter().map(|(local, _)| Selection::of(&local.there)?.datatype());
+        let views = selections.collect::<Result<Vec<_>, _>>();
+        let views = views.and_then(|views| Ok((views, Selection::nothing::<T>().datatype()?)));
+        let all = agreed(self.companion.communicator, &self.path, views.as_ref().map(|_| [0; 2]));
+        let ((views, nothing), _) = (views?, all?);
         // All ranks make all rounds.
         for round in 0..rounds as usize {
-            let part = parts.get(round);
-            let selection =
-                part.map_or(Ok(Selection::nothing::<T>()), |(local, _)| Selection::of(&local.there))?;
-            self.set_view(at, &selection.datatype()?)?;
-            transferred = transferred.and(transfer(self, None, part));
+            self.set_view(at, views.get(round).unwrap_or(&nothing))?;
+            transferred = transferred.and(transfer(self, None, parts.get(round)));
         }
         self.end_view()?;
         self.all_together(transferred)
@@ -723,13 +724,14 @@ impl File {
     }
 
     /// Writes bytes from an offset in bytes of the view on. All ranks must make this call.
-    fn write_view(&self, offset: u64, own: Result<Packed<'_>, Error>) -> Result<(), Error> {
+    fn write_view(&self, own: Result<(u64, Packed<'_>), Error>) -> Result<(), Error> {
         if Current::HIDES_FILE_ERRORS {
-            return self.write(offset, &own?);
+            let (offset, own) = own?;
+            return self.write(offset, &own);
         }
-        let own = own.and_then(|own| self.within(offset, own.size).map(|()| own));
-        let rounds = self.rounds(own.as_ref().map(|own| own.size));
-        let own = own?;
+        let own = own.and_then(|own| self.within(own.0, own.1.size).map(|()| own));
+        let rounds = self.rounds(own.as_ref().map(|(_, own)| own.size));
+        let (offset, own) = own?;
         self.transfer_all("MPI_File_write_at_all", offset, own.size, rounds?, |file, at, bytes, status| {
             let (place, count) = own.part(bytes);
             // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
@@ -737,26 +739,24 @@ impl File {
         })
     }
 
-    /// Reads values from an offset in bytes of the view on, unless they have an error. All ranks must make
-    /// this call.
+    /// Reads values from an offset in bytes of the view on. All ranks must make this call.
     fn read_view<M: Receivable + ?Sized>(
         &self,
-        offset: u64,
+        offset: Result<u64, Error>,
         into: &mut M,
-        checked: Result<(), Error>,
     ) -> Result<(), Error> {
-        let room = checked.and_then(|()| {
+        let room = offset.and_then(|offset| {
             self.reads()?;
             self.holds(offset, into.packed_size())?;
-            Room::of(into)
+            Ok((offset, Room::of(into)?))
         });
         if Current::HIDES_FILE_ERRORS {
-            let mut room = room?;
+            let (offset, mut room) = room?;
             self.fill([Run { at: offset, bytes: 0..room.size }], &mut room)?;
             return room.unpack(into);
         }
-        let rounds = self.rounds(room.as_ref().map(|room| room.size));
-        let mut room = room?;
+        let rounds = self.rounds(room.as_ref().map(|(_, room)| room.size));
+        let (offset, mut room) = room?;
         self.transfer_all("MPI_File_read_at_all", offset, room.size, rounds?, |file, at, bytes, status| {
             let (place, count) = room.part(bytes);
             // SAFETY: the room has the bytes.
@@ -786,7 +786,7 @@ impl File {
     /// Returns the number of calls for the bytes of the rank with the most.
     fn rounds(&self, size: Result<usize, &Error>) -> Result<u64, Error> {
         let own = size.map(|size| [size.div_ceil(MOST) as u64, 0]);
-        agreed(self.companion.communicator, &self.path, own).map(|[rounds, _]| rounds)
+        agreed(self.companion.communicator, &self.path, own).map(|[[_, rounds], _]| rounds)
     }
 
     /// Checks that a file can have so many bytes behind an offset.
@@ -924,10 +924,9 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// [`Error::Signature`] if the values have other types than the elements; [`Error::File`] if the view has
     /// no elements but there are values, if the call fails, or writes fewer bytes.
     pub fn write_at_all<M: Sendable + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
-        let place = self.place(position, message);
-        let offset = *place.as_ref().unwrap_or(&0);
-        let own = place.and_then(|_| self.file.outgoing(message));
-        let written = self.file.write_view(offset, own);
+        let own = self.place(position, message);
+        let own = own.and_then(|offset| Ok((offset, self.file.outgoing(message)?)));
+        let written = self.file.write_view(own);
         self.file.all_together(written)
     }
 
@@ -947,9 +946,7 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// [`Error::InvalidValue`], which leaves all values unchanged. After another error, some values may have
     /// been read.
     pub fn read_at_all<M: Receivable + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
-        let place = self.place(position, into);
-        let offset = *place.as_ref().unwrap_or(&0);
-        let read = self.file.read_view(offset, into, place.map(|_| ()));
+        let read = self.file.read_view(self.place(position, into), into);
         self.file.all_together(read)
     }
 
@@ -1204,12 +1201,16 @@ fn of_file(path: &Path, name: &'static str, code: c_int) -> Result<(), Error> {
     checked(name, class_of(true_code(code))).map_err(|error| refused(path, Error::from(error).to_string()))
 }
 
-/// Returns the greatest of all ranks, of each of two numbers. If a rank has an error instead, all ranks
-/// return one.
-fn agreed(communicator: MPI_Comm, path: &Path, own: Result<[u64; 2], &Error>) -> Result<[u64; 2], Error> {
+/// Returns the least and the greatest of all ranks, of each of two numbers. If a rank has an error instead,
+/// all ranks return one.
+fn agreed(
+    communicator: MPI_Comm,
+    path: &Path,
+    own: Result<[u64; 2], &Error>,
+) -> Result<[[u64; 2]; 2], Error> {
     let failed = u64::from(own.is_err());
     let [first, second] = own.unwrap_or_default();
-    let [first, second, failed] = greatest(communicator, [first, second, failed])?;
+    let [first, second, [_, failed]] = least_and_greatest(communicator, [first, second, failed])?;
     if failed > 0 {
         Err(refused(path, "another rank has an error in this call"))
     } else {

@@ -6,12 +6,7 @@ use dtype_core::{BaseType, Bounds, TypeTree};
 
 use crate::{
     Error, Layout, MpiDatatype,
-    layout::{
-        LayoutDatatype,
-        entry::Entry,
-        nest::{Loop, Nest},
-        region::Region,
-    },
+    layout::{LayoutDatatype, entry::Entry, nest::Loop, region::Region},
     types::{
         cache::cached,
         entry::{Purpose, Wanted},
@@ -114,7 +109,7 @@ impl Run {
         let strides = region.contiguous();
         let (mut runs, mut bytes) = (0usize, 0usize);
         for nest in region.nests(&strides) {
-            let (count, outer) = contiguous(&nest, size);
+            let (count, outer) = nest.contiguous_of(size);
             let repeated = outer.iter().fold(1usize, |runs, level| runs.saturating_mul(level.count));
             runs = runs.saturating_add(repeated);
             bytes = bytes.saturating_add(repeated.saturating_mul(count * size));
@@ -129,7 +124,7 @@ impl Run {
         let strides = region.contiguous();
         let (mut runs, mut packed) = (Vec::new(), 0);
         for nest in region.nests(&strides) {
-            let (count, outer) = contiguous(&nest, size);
+            let (count, outer) = nest.contiguous_of(size);
             each_place(outer, offset + nest.start as u64, &mut |at| {
                 let bytes = packed..packed + count * size;
                 packed = bytes.end;
@@ -146,14 +141,6 @@ impl Run {
             let end = bytes.end.min(start + MOST);
             Self { at: at.saturating_add((start - bytes.start) as u64), bytes: start..end }
         })
-    }
-}
-
-/// Returns the number of adjacent elements of this size in a nest, and the loops around them.
-fn contiguous<'n>(nest: &'n Nest<'_>, size: usize) -> (usize, &'n [Loop<'n>]) {
-    match nest.loops() {
-        [outer @ .., Loop { count, stride, list: None }] if *stride == size as isize => (*count, outer),
-        outer => (1, outer),
     }
 }
 

@@ -338,10 +338,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     fn refuse(&mut self, error: Error) -> Error {
         // Messages of an exchange that was forgotten arrive first.
         self.prepared = None;
-        let refused = self
-            .planned(1)
-            .and_then(|[sends, receives]| Exchange::refuse(Arc::clone(&self.companion), &sends, &receives));
-        refused.err().unwrap_or(error)
+        Exchange::refuse(Arc::clone(&self.companion), self.planned(1), error)
     }
 
     /// Returns the messages for so many arrays.

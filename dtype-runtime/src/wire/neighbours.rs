@@ -15,7 +15,7 @@ use ::mpi::{
 use super::{
     Receivable, Sendable,
     attach::{Companion, companion},
-    exchange::{Ends, PendingExchange, PreparedExchange},
+    exchange::{Ends, Exchange, PendingExchange, PreparedExchange},
     members::{Members, intracommunicator, members},
     request::Peer,
     sendable::{Borrowed, pack_with_room},
@@ -257,11 +257,9 @@ impl Around {
 
     /// Sends messages without bytes, so that no neighbour waits for this rank, which has an error.
     fn send_nothing(self, error: Error) -> Error {
-        let [destinations, sources] = self.ends.lengths;
-        let (sent, mut into) = (vec![[0u8; 0]; destinations], vec![[0u8; 0]; sources]);
-        // The neighbours may have sent something, which does not fit: this rank has its error already.
-        let _ = self.prepared(&sent, &into).and_then(|mut nothing| nothing.exchange(&sent, &mut into));
-        error
+        let Self { companion, ends } = self;
+        let nothing = [vec![0; ends.sends.len()], vec![0; ends.receives.len()]];
+        Exchange::refuse(companion, Ok(ends.planned(nothing.each_ref().map(Vec::as_slice))), error)
     }
 }
 

@@ -223,10 +223,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     fn refuse(&mut self, error: Error) -> Error {
         // Messages of a run that was forgotten arrive first.
         self.prepared = None;
-        let refused = self
-            .planned(1)
-            .and_then(|[sends, receives]| Exchange::refuse(Arc::clone(&self.companion), &sends, &receives));
-        refused.err().unwrap_or(error)
+        Exchange::refuse(Arc::clone(&self.companion), self.planned(1), error)
     }
 
     /// Moves the elements of one run. A message of one piece is sent from its array, and received there, on

@@ -22,7 +22,7 @@ use ::mpi::{
 use dtype_mpi::{Attribute, OnDatatype};
 
 use super::{
-    collective::greatest,
+    collective::least_and_greatest,
     members::{Members, Rooted, intracommunicator, members},
 };
 use crate::{
@@ -195,15 +195,13 @@ where
     };
     let buffers = buffers();
     // A rank with an error tells the others, so that none waits for it.
-    let own = [room as u64, layout_number::<T>()];
-    let most = |number: u64| (i64::MAX as u64).saturating_sub(number);
-    let numbers = [buffers.is_err().into(), own[0], own[1], most(own[0]), most(own[1])];
-    let all = greatest(communicator, numbers);
-    let ((from, mut to), [failed, most_room, most_layout, least_room, least_layout]) = (buffers?, all?);
+    let own = [buffers.is_err().into(), room.min(isize::MAX as usize) as u64, layout_number::<T>()];
+    let all = least_and_greatest(communicator, own);
+    let ((from, mut to), [[_, failed], rooms, layouts]) = (buffers?, all?);
     if failed > 0 {
         return Err(Error::Reduction { reason: "another rank has an error, and no part in it" });
     }
-    if [most_room, most_layout] != own || [least_room, least_layout].map(most) != own {
+    if [rooms, layouts].iter().any(|[least, greatest]| least != greatest) {
         return Err(Error::Reduction {
             reason: "the ranks have different numbers of values, or other types",
         });

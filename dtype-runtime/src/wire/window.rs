@@ -9,7 +9,7 @@ use std::{
     os::raw::{c_int, c_void},
     process, ptr,
     sync::{
-        Arc, Once,
+        Once,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -17,16 +17,17 @@ use std::{
 use ::mpi::{
     Rank,
     collective::SystemOperation,
-    ffi::{self, MPI_Aint, MPI_Datatype, MPI_Group, MPI_Win},
+    ffi::{self, MPI_Aint, MPI_Datatype, MPI_Group, MPI_Op, MPI_Win},
     raw::AsRaw,
     topology::Communicator,
 };
+use dtype_core::BaseType;
 
 use super::{
     MessageCollectives, Receivable, Sendable,
-    attach::{Companion, companion},
+    attach::Companion,
     blocks::wire_plan,
-    collective::greatest,
+    collective::least_and_greatest,
     members::{Members, intracommunicator, members},
 };
 use crate::{
@@ -40,6 +41,8 @@ use crate::{
 /// Opens a window over the values of each rank while `body` runs, with epochs in which all ranks take part:
 /// [`fence`](Window::fence) and [`exchange`](Window::exchange). All ranks of the communicator must make this
 /// call, with values of one type; their numbers may differ.
+///
+/// The values are copied into memory of MPI, and back when the window ends: open it once, around all epochs.
 ///
 /// ```no_run
 /// use dtype_runtime::{layout, wire::window};
@@ -329,7 +332,8 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// element is combined at once, so several ranks may accumulate into one element.
     ///
     /// # Errors
-    /// The errors of [`put`](Self::put); [`Error::Window`] if the values are not numbers of one base type.
+    /// The errors of [`put`](Self::put); [`Error::Window`] if the values are not
+    /// numbers of one base type, or if MPI has no such operation for them.
     pub fn accumulate<M, L>(
         &self,
         message: &'e M,
@@ -341,7 +345,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         M: Sendable + ?Sized,
         L: Layout<Element = T, Selects: WholeElements>,
     {
-        numbers::<T>()?;
+        combined::<T>(operation.as_raw())?;
         let Some(there) = self.there(message, target, layout)? else { return Ok(()) };
         let own = message.typed()?;
         self.open.call("MPI_Accumulate", |window| {
@@ -387,8 +391,8 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     ///
     /// # Errors
     /// [`Error::Rank`] if the target is none of the communicator; [`Error::Parameter`] if it has no element
-    /// of this index; [`Error::Window`] if the values are not numbers, or if the target is none of the epoch;
-    /// an error if an MPI call fails.
+    /// of this index; [`Error::Window`] if MPI has no such operation for the values, or if the target is none
+    /// of the epoch; an error if an MPI call fails.
     pub fn fetch_and_op(
         &self,
         value: &'e T,
@@ -398,7 +402,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         index: usize,
     ) -> Result<(), Error> {
         let (value, before) = (ptr::from_ref(value).cast(), ptr::from_mut(before).cast());
-        let (datatype, at) = self.number(target, index)?;
+        let (datatype, at) = self.number(operation.as_raw(), target, index)?;
         self.open.call("MPI_Fetch_and_op", |window| {
             // SAFETY: both numbers live until the epoch ends, and the target has the element.
             unsafe { ffi::MPI_Fetch_and_op(value, before, datatype, target, at, operation.as_raw(), window) }
@@ -406,16 +410,21 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     }
 
     /// Returns the datatype of a number of the target, and the bytes from the start of its window.
-    fn number(&self, target: Rank, index: usize) -> Result<(MPI_Datatype, MPI_Aint), Error> {
+    fn number(
+        &self,
+        operation: MPI_Op,
+        target: Rank,
+        index: usize,
+    ) -> Result<(MPI_Datatype, MPI_Aint), Error> {
         self.check(target)?;
         let elements = self.open.lengths[target as usize];
         if index >= elements {
             let requirement = format!("less than {elements}, the number of the target's values");
             return Err(refused("the window", "the index", index as i128, requirement));
         }
-        let base = T::FACTS.base.filter(|base| !T::BYTES && base.size() as usize == size_of::<T>());
+        let base = Some(combined::<T>(operation)?).filter(|base| base.size() as usize == size_of::<T>());
         let datatype = base.and_then(predefined).ok_or(Error::Window {
-            reason: "MPI fetches only numbers of a base type, such as `u64`: not arrays or structs",
+            reason: "MPI fetches only single numbers, such as `u64`: not arrays or structs of several",
         })?;
         Ok((datatype, (index * size_of::<T>()) as MPI_Aint))
     }
@@ -467,12 +476,26 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     }
 }
 
-/// Checks that MPI combines values of a type: they are numbers of one base type.
-fn numbers<T: MpiDatatype>() -> Result<(), Error> {
-    if !T::BYTES && T::FACTS.any_pattern && Plan::of::<T>().is_of_one_type() {
-        return Ok(());
+/// Returns the base type of values, which MPI must be able to combine (MPI 4.1 section 6.9.2). Libraries end
+/// the program if they cannot.
+fn combined<T: MpiDatatype>(operation: MPI_Op) -> Result<BaseType, Error> {
+    use BaseType::{C32, C64, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+
+    let base = if T::BYTES { None } else { Plan::of::<T>().one_type() };
+    let base = base.ok_or(Error::Window {
+        reason: "MPI accumulates only numbers of one base type, such as `f64` or `u32`",
+    })?;
+    // SAFETY: constants of the library.
+    let (sums, order) = unsafe { ([ffi::RSMPI_SUM, ffi::RSMPI_PROD], [ffi::RSMPI_MAX, ffi::RSMPI_MIN]) };
+    match base {
+        I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64 => Ok(base),
+        F32 | F64 if sums.contains(&operation) || order.contains(&operation) => Ok(base),
+        C32 | C64 if sums.contains(&operation) => Ok(base),
+        _ => Err(Error::Window {
+            reason: "MPI has no such operation for its type: all are for integers, maximum and minimum \
+                     also for real numbers, sum and product for complex ones, too",
+        }),
     }
-    Err(Error::Window { reason: "MPI accumulates only numbers of one base type, such as `f64` or `u32`" })
 }
 
 /// A place in the window of another rank.
@@ -501,8 +524,8 @@ fn count_open() {
     OPEN.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Ends the program if a window is open when MPI ends: its values may lie in memory of MPI, and other ranks
-/// may still write there.
+/// Ends the program if a window is open when MPI ends: its values lie in memory of MPI, and other ranks may
+/// still write there.
 fn none_is_open() {
     if OPEN.load(Ordering::Relaxed) > 0 {
         eprintln!("dtype: MPI was finalized while a window was open: drop the universe after the window");
@@ -513,7 +536,9 @@ fn none_is_open() {
 /// A window that is open.
 struct Open {
     window: MPI_Win,
-    companion: Arc<Companion>,
+    /// A communicator of this window alone: ranks that use another window meanwhile do not say that they use
+    /// this one.
+    companion: Companion,
     kind: Kind,
     /// The number of elements of each rank.
     lengths: Vec<usize>,
@@ -534,7 +559,7 @@ impl Open {
     ) -> Result<(Self, *mut [T]), Error> {
         let Members { communicator: raw, .. } = members(communicator)?;
         intracommunicator(raw)?;
-        let (companion, _) = companion(raw, 1)?;
+        let companion = Companion::alone(raw)?;
         let own = [values.len() as u64, layout_number::<T>(), kind as u64];
         let all = communicator.all_gather_vec(&own)?;
         if all.iter().any(|[_, layout, kind]| [*layout, *kind] != own[1..]) {
@@ -555,7 +580,8 @@ impl Open {
         let place = open.allocate()?;
         let is_aligned = size == 0 || place.addr() % align_of::<T>() == 0;
         // No rank begins an epoch before all values are in their windows.
-        if greatest(open.companion.communicator, [u64::from(!is_aligned)])? > [0] {
+        let [[_, is_misaligned]] = least_and_greatest(open.companion.communicator, [u64::from(!is_aligned)])?;
+        if is_misaligned > 0 {
             return Err(Error::Window {
                 reason: "the library does not allocate it with the values' alignment",
             });
@@ -614,8 +640,8 @@ impl Open {
     /// Begins an epoch of all ranks, unless a rank leaves. In some libraries, `MPI_Win_fence` of one rank
     /// ends with `MPI_Win_free` of another one, whose values would be written after they were given back.
     fn begin(&self) -> Result<(), Error> {
-        let [any_leaves, _] = greatest(self.companion.communicator, [0, 1])?;
-        if any_leaves > 0 {
+        let [[_, leaves]] = least_and_greatest(self.companion.communicator, [0])?;
+        if leaves > 0 {
             return Err(Error::Window { reason: "another rank has left it" });
         }
         self.fence(ffi::MPI_MODE_NOPRECEDE)
@@ -631,7 +657,7 @@ impl Open {
         if self.kind == Kind::Passive {
             return self.barrier();
         }
-        while greatest(self.companion.communicator, [1, 0])? != [1, 0] {}
+        while least_and_greatest(self.companion.communicator, [1])? != [[1, 1]] {}
         Ok(())
     }
 }

@@ -207,6 +207,23 @@ fn tickets(world: &SimpleCommunicator) {
         assert!(matches!(refused(last + 1, 0), Err(Error::Rank { .. })));
     })
     .unwrap();
+    // Libraries end the program for operations that MPI does not have: they are errors before.
+    let (mut reals, mut before, column) = ([1.5f64; 2], 0.0, layout!(f64[2] => [1]));
+    passive_window(world, &mut reals, |window| {
+        let mut fetch = |operation| {
+            window.lock_all(|epoch| epoch.fetch_and_op(&1.0, &mut before, operation, last, 0)).unwrap()
+        };
+        for operation in [SystemOperation::logical_and(), SystemOperation::bitwise_or()] {
+            assert!(matches!(fetch(operation), Err(Error::Window { .. })));
+        }
+        fetch(SystemOperation::max()).unwrap();
+        let refused = window
+            .lock_all(|epoch| epoch.accumulate(&1.0f64, SystemOperation::logical_xor(), last, &column))
+            .unwrap();
+        assert!(matches!(refused, Err(Error::Window { .. })), "{refused:?}");
+    })
+    .unwrap();
+    assert_eq!((reals, before), ([1.5; 2], 1.5));
     let all = 10 * world.size() as u64;
     assert!(rank < last || counters[1..] == [0, all]);
     let mut taken = world.all_gather_vec(&taken).unwrap().concat();
