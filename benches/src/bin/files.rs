@@ -65,9 +65,9 @@ fn both_ways(
     let read = RefCell::new(vec![0.0; part.count()]);
     let writing: Vec<Way<'_>> = vec![
         ("ours", Box::new(|| file.borrow_mut().write_distributed(0, &own, &values).expect("it is written"))),
-        ("subarray", Box::new(|| by_hand.write(&values))),
-        ("contiguous", Box::new(|| contiguous.write(&values))),
-        ("contiguous alone", Box::new(|| contiguous.write_alone(&values))),
+        ("subarray", Box::new(|| by_hand.write(&values, true))),
+        ("contiguous", Box::new(|| contiguous.write(&values, true))),
+        ("contiguous alone", Box::new(|| contiguous.write(&values, false))),
     ];
     for (_, way) in &writing {
         way();
@@ -86,9 +86,9 @@ fn both_ways(
                 file.borrow_mut().read_distributed(0, &own, &mut *read).expect("it is read");
             }),
         ),
-        ("subarray", Box::new(|| by_hand.read(&mut read.borrow_mut()))),
-        ("contiguous", Box::new(|| contiguous.read(&mut read.borrow_mut()))),
-        ("contiguous alone", Box::new(|| contiguous.read_alone(&mut read.borrow_mut()))),
+        ("subarray", Box::new(|| by_hand.read(&mut read.borrow_mut(), true))),
+        ("contiguous", Box::new(|| contiguous.read(&mut read.borrow_mut(), true))),
+        ("contiguous alone", Box::new(|| contiguous.read(&mut read.borrow_mut(), false))),
     ];
     for (name, way) in &reading {
         read.borrow_mut().fill(0.0);
@@ -159,44 +159,24 @@ impl ByHand {
         }
     }
 
-    fn write(&self, values: &[f64]) {
+    /// Writes this rank's elements, together with all ranks or alone.
+    fn write(&self, values: &[f64], together: bool) {
         self.set_view();
         let (double, mut status) = (f64::equivalent_datatype().as_raw(), std::mem::MaybeUninit::uninit());
+        let call = if together { ffi::MPI_File_write_at_all } else { ffi::MPI_File_write_at };
         let from = values.as_ptr().cast();
         // SAFETY: the values are borrowed until the call ends.
-        unsafe {
-            ffi::MPI_File_write_at_all(self.file, self.offset, from, self.count, double, status.as_mut_ptr());
-        }
+        unsafe { call(self.file, self.offset, from, self.count, double, status.as_mut_ptr()) };
     }
 
-    fn read(&self, values: &mut [f64]) {
+    /// Reads this rank's elements, together with all ranks or alone.
+    fn read(&self, values: &mut [f64], together: bool) {
         self.set_view();
         let (double, mut status) = (f64::equivalent_datatype().as_raw(), std::mem::MaybeUninit::uninit());
+        let call = if together { ffi::MPI_File_read_at_all } else { ffi::MPI_File_read_at };
         let into = values.as_mut_ptr().cast();
         // SAFETY: the values are borrowed until the call ends.
-        unsafe {
-            ffi::MPI_File_read_at_all(self.file, self.offset, into, self.count, double, status.as_mut_ptr());
-        }
-    }
-
-    /// Writes this rank's piece by itself.
-    fn write_alone(&self, values: &[f64]) {
-        let (double, mut status) = (f64::equivalent_datatype().as_raw(), std::mem::MaybeUninit::uninit());
-        let from = values.as_ptr().cast();
-        // SAFETY: the values are borrowed until the call ends.
-        unsafe {
-            ffi::MPI_File_write_at(self.file, self.offset, from, self.count, double, status.as_mut_ptr());
-        }
-    }
-
-    /// Reads this rank's piece by itself.
-    fn read_alone(&self, values: &mut [f64]) {
-        let (double, mut status) = (f64::equivalent_datatype().as_raw(), std::mem::MaybeUninit::uninit());
-        let into = values.as_mut_ptr().cast();
-        // SAFETY: the values are borrowed until the call ends.
-        unsafe {
-            ffi::MPI_File_read_at(self.file, self.offset, into, self.count, double, status.as_mut_ptr());
-        }
+        unsafe { call(self.file, self.offset, into, self.count, double, status.as_mut_ptr()) };
     }
 
     /// Closes and removes the file.

@@ -39,37 +39,27 @@ fn main() {
 /// Puts a column in an epoch of all ranks.
 fn fence(arguments: &Arguments, world: &SimpleCommunicator, side: usize) {
     let (matrix, next) = (matrix(world, side), (world.rank() + 1) % world.size());
-    let raw = Raw::new(world, side);
-    let (mut ours, layout) = (vec![0.0; side * side], layout!(f64[side][side] => [.., 1]).expect("a column"));
-    window(world, &mut ours, |window| {
+    let (raw, layout) = (Raw::new(world, side), layout!(f64[side][side] => [.., 1]).expect("a column"));
+    let column = layout.of(&matrix[..]).expect("the matrix has the shape");
+    window(world, &mut vec![0.0; side * side], |window| {
         let window = RefCell::new(window);
-        let ways: Vec<Way<'_>> = vec![
-            (
-                "ours",
-                Box::new(|| {
-                    let column = layout.of(&matrix[..]).expect("the matrix has the shape");
-                    let mut window = window.borrow_mut();
-                    window
-                        .fence(|epoch| epoch.put(&column, next, &layout))
-                        .expect("an epoch")
-                        .expect("a put");
-                }),
-            ),
-            (
-                "MPI_Put",
-                Box::new(|| {
-                    // SAFETY: the window is open, and the datatype selects a column of the matrices.
-                    unsafe {
-                        ffi::MPI_Win_fence(0, raw.window);
-                        raw.put(&matrix, next);
-                        ffi::MPI_Win_fence(0, raw.window);
-                    }
-                }),
-            ),
-        ];
-        measure("windows", arguments, world, &format!("fence/{side}"), MANY, &ways);
-        drop(ways);
-        assert!(window.into_inner().values() == raw.values(), "the same column arrives");
+        let ours = || {
+            window
+                .borrow_mut()
+                .fence(|epoch| epoch.put(&column, next, &layout))
+                .expect("an epoch")
+                .expect("a put");
+        };
+        let by_mpi = || {
+            // SAFETY: the window is open, and the datatype selects a column of the matrices.
+            unsafe {
+                ffi::MPI_Win_fence(0, raw.window);
+                raw.put(&matrix, next);
+                ffi::MPI_Win_fence(0, raw.window);
+            }
+        };
+        compare(arguments, world, &format!("fence/{side}"), &ours, &by_mpi);
+        assert!(window.borrow().values() == raw.values(), "the same column arrives");
     })
     .expect("a window");
 }
@@ -77,38 +67,39 @@ fn fence(arguments: &Arguments, world: &SimpleCommunicator, side: usize) {
 /// Puts a column in an epoch with a lock.
 fn lock(arguments: &Arguments, world: &SimpleCommunicator, side: usize) {
     let (matrix, next) = (matrix(world, side), (world.rank() + 1) % world.size());
-    let raw = Raw::new(world, side);
-    let (mut ours, layout) = (vec![0.0; side * side], layout!(f64[side][side] => [.., 1]).expect("a column"));
-    passive_window(world, &mut ours, |window| {
+    let (raw, layout) = (Raw::new(world, side), layout!(f64[side][side] => [.., 1]).expect("a column"));
+    let column = layout.of(&matrix[..]).expect("the matrix has the shape");
+    let mut values = vec![0.0; side * side];
+    passive_window(world, &mut values, |window| {
         let window = RefCell::new(window);
-        let ways: Vec<Way<'_>> = vec![
-            (
-                "ours",
-                Box::new(|| {
-                    let column = layout.of(&matrix[..]).expect("the matrix has the shape");
-                    let mut window = window.borrow_mut();
-                    window
-                        .lock_all(|epoch| epoch.put(&column, next, &layout))
-                        .expect("an epoch")
-                        .expect("a put");
-                }),
-            ),
-            (
-                "MPI_Put",
-                Box::new(|| {
-                    // SAFETY: the window is open, and the datatype selects a column of the matrices.
-                    unsafe {
-                        ffi::MPI_Win_lock_all(0, raw.window);
-                        raw.put(&matrix, next);
-                        ffi::MPI_Win_unlock_all(raw.window);
-                    }
-                }),
-            ),
-        ];
-        measure("windows", arguments, world, &format!("lock-all/{side}"), MANY, &ways);
+        let ours = || {
+            let mut window = window.borrow_mut();
+            window.lock_all(|epoch| epoch.put(&column, next, &layout)).expect("an epoch").expect("a put");
+        };
+        let by_mpi = || {
+            // SAFETY: the window is open, and the datatype selects a column of the matrices.
+            unsafe {
+                ffi::MPI_Win_lock_all(0, raw.window);
+                raw.put(&matrix, next);
+                ffi::MPI_Win_unlock_all(raw.window);
+            }
+        };
+        compare(arguments, world, &format!("lock-all/{side}"), &ours, &by_mpi);
     })
     .expect("a window");
-    assert!(ours == raw.values(), "the same column arrives");
+    assert!(values == raw.values(), "the same column arrives");
+}
+
+/// Times both ways to put a column.
+fn compare(
+    arguments: &Arguments,
+    world: &SimpleCommunicator,
+    case: &str,
+    ours: &dyn Fn(),
+    by_mpi: &dyn Fn(),
+) {
+    let ways: [Way<'_>; 2] = [("ours", Box::new(ours)), ("MPI_Put", Box::new(by_mpi))];
+    measure("windows", arguments, world, case, MANY, &ways);
 }
 
 fn matrix(world: &SimpleCommunicator, side: usize) -> Vec<f64> {
