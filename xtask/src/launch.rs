@@ -34,11 +34,19 @@ pub fn mpiexec() -> OsString {
     env::var_os(MPIEXEC).unwrap_or_else(|| "mpiexec".into())
 }
 
+/// The environment variable that names a library to preload, by which ranks of MPICH leave their core to
+/// others while they wait. Open MPI has a setting for this. Without it, three ranks on two cores take up to
+/// ten times as long.
+pub const YIELD: &str = "DTYPE_YIELD";
+
 /// Returns the command `mpiexec -n ranks program`, ready for arguments. It runs as root and with more ranks
 /// than cores.
 pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(mpiexec);
     command.arg("-n").arg(ranks.to_string()).arg(program).envs(PERMISSIONS);
+    if let Some(library) = env::var_os(YIELD) {
+        command.env("LD_PRELOAD", library);
+    }
     command
 }
 

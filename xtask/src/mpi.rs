@@ -69,6 +69,16 @@ impl Library {
     }
 }
 
+/// Compiles the library by which ranks of MPICH leave their core while they wait, and returns its path.
+pub(crate) fn yielding(sh: &Shell) -> Result<PathBuf> {
+    let folder = sh.current_dir().join("target/tmp");
+    sh.create_dir(&folder)?;
+    let (source, library) = (folder.join("yield.c"), folder.join("libyield.so"));
+    sh.write_file(&source, include_str!("yield.c"))?;
+    cmd!(sh, "cc -O2 -shared -fPIC -o {library} {source} -ldl").quiet().run()?;
+    Ok(xtask::launch::preloaded(&library)?)
+}
+
 /// Returns the chosen libraries. Missing ones are installed first if possible.
 ///
 /// # Errors

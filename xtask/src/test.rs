@@ -98,6 +98,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     // A first compilation is faster without incremental files, which only speed up the next compilation.
     let is_fresh = libraries.iter().all(|library| !sh.path_exists(format!("target/{}", library.name)));
     let _incremental = is_fresh.then(|| sh.push_env("CARGO_INCREMENTAL", "0"));
+    let _yield = sh.push_env(xtask::launch::YIELD, mpi::yielding(&sh)?);
     // The user's environment must not shorten a run of all cases.
     let _brief = sh.push_env(xtask::launch::BRIEF, if is_brief { "1" } else { "0" });
     let _cases = is_brief.then(|| sh.push_env("PROPTEST_CASES", "32"));
