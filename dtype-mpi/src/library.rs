@@ -59,6 +59,10 @@ pub trait Library {
     /// datatype of the receive has a gap.
     const WRITES_PAST_BUFFER: bool;
 
+    /// `true` if messages of long blocks, which all ranks exchange at a time, are faster by datatypes than
+    /// packed.
+    const EXCHANGES_DATATYPES: bool;
+
     /// `true` if the library returns no error from `MPI_File_write_at_all` and its like when the storage is
     /// full, or from `MPI_File_read_at_all` when the file ends.
     const HIDES_FILE_ERRORS: bool;
@@ -110,6 +114,7 @@ impl Library for OpenMpi {
     const FILES: &'static [&'static str] = &["libmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
     const FORTRAN: Fortran = Fortran::Converted;
     const WRITES_PAST_BUFFER: bool = true;
+    const EXCHANGES_DATATYPES: bool = true;
     const HIDES_FILE_ERRORS: bool = true;
     const LONGEST_PATH: Option<usize> = Some(240);
     const JOINS_STRUCTS: bool = true;
@@ -145,6 +150,7 @@ impl Library for Mpich {
     const FILES: &'static [&'static str] = &["libmpi", "libpmpi"];
     const FORTRAN: Fortran = Fortran::Shared;
     const WRITES_PAST_BUFFER: bool = false;
+    const EXCHANGES_DATATYPES: bool = false;
     const HIDES_FILE_ERRORS: bool = false;
     const LONGEST_PATH: Option<usize> = None;
     const JOINS_STRUCTS: bool = false;
@@ -187,6 +193,7 @@ impl Library for StandardAbi {
         &["libmpi", "libpmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
     const FORTRAN: Fortran = Fortran::None;
     const WRITES_PAST_BUFFER: bool = true;
+    const EXCHANGES_DATATYPES: bool = false;
     const HIDES_FILE_ERRORS: bool = true;
     const LONGEST_PATH: Option<usize> = Some(240);
     const JOINS_STRUCTS: bool = false;

@@ -46,6 +46,13 @@ fn main() {
             exchange(&arguments, &world, &open, &format!("faces/{side}/width-{width}"), side, width);
         }
     }
+    // The ghost cells of the last dimension are single cells, far apart.
+    let lines = [1, 1, world.size()];
+    let along = world.create_cartesian_communicator(&lines, &[false, false, true], false);
+    let along = along.expect("all ranks are in the grid");
+    for width in [1, 2, 8, 16] {
+        exchange(&arguments, &world, &along, &format!("last/64/width-{width}"), 64, width);
+    }
     let torus = grid([true; 3]);
     exchange(&arguments, &world, &torus, "torus/64/width-1", 64, 1);
     overlap(&arguments, &world, &open);

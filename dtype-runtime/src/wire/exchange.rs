@@ -8,8 +8,11 @@ use std::{fmt, os::raw::c_int, sync::Arc};
 use super::{
     attach::Companion,
     persistent::Persistent,
+    receive::{PostedTyped, receive},
     request::Peer,
+    send::Sending,
     sendable::sealed::{Read, Write},
+    transfer::{Making, is_faster_typed},
 };
 use crate::Error;
 
@@ -115,8 +118,47 @@ impl Exchange {
     }
 }
 
+/// Sends messages and receives others, once, from the memory of the program and into it. Their bytes are
+/// those of an [`Exchange`]. `meanwhile` runs while messages are under way.
+///
+/// After an error, the other messages are sent and received nevertheless, and the first error is returned.
+pub(super) fn directly<S: Read, R: Write>(
+    sends: impl Iterator<Item = (Peer, S)>,
+    receives: impl Iterator<Item = (Peer, R)>,
+    meanwhile: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let sends: Vec<_> = sends.collect();
+    let (mut posted, mut others, mut under_way) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first = Ok(());
+    for (from, into) in receives {
+        match PostedTyped::new(into, from) {
+            Ok(receive) => posted.push((from.rank, receive)),
+            Err(into) => others.push((from, into)),
+        }
+    }
+    for (to, message) in &sends {
+        let making = if is_faster_typed(message) { Making::Typed } else { Making::Fastest };
+        match Sending::whole(message, making, *to) {
+            Ok(sending) => under_way.push(sending),
+            Err(error) => first = first.and(Err(error)),
+        }
+    }
+    first = first.and(meanwhile());
+    for (from, mut into) in others {
+        let received = receive(&mut into, Making::Fastest, from);
+        first = first.and(received.map(|_| ()).map_err(|error| misfit(error, from.rank)));
+    }
+    for (rank, receive) in posted {
+        first = first.and(receive.wait().map_err(|error| misfit(error, rank)));
+    }
+    for mut sending in under_way {
+        first = first.and(sending.advance(true).map(|_| ()));
+    }
+    first
+}
+
 /// Returns the error for a message that does not fit, without the tag, which is not the program's.
-pub(super) fn misfit(error: Error, rank: c_int) -> Error {
+fn misfit(error: Error, rank: c_int) -> Error {
     match error {
         Error::Fit { value, expected, found, .. } => Error::Neighbour { rank, value, expected, found },
         error => error,

@@ -2,7 +2,8 @@
 //!
 //! Cells are packed into the buffers of persistent requests, one message for each neighbour, and unpacked
 //! when all have arrived. So MPI never uses memory of the program. That makes it sound to lend parts of the
-//! array while messages are under way, and to forget the guard.
+//! array while messages are under way, and to forget the guard. A blocking exchange may go directly from the
+//! array and into it, where that was measured to be faster.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -15,17 +16,19 @@ use ::mpi::{
 use super::{
     attach::{Companion, companion},
     blocks::wire_size,
-    exchange::{Exchange, Lent, Planned},
-    places::{check, pack, unpack},
+    exchange::{Exchange, Lent, Planned, directly},
+    frame::checks,
+    places::{check, copy, pack, unpack},
     request::Peer,
+    sendable::sealed::Read,
+    transfer::is_faster_typed,
 };
 use crate::{
-    DynamicLayout, Error, Layout, MpiDatatype,
+    DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut,
     layout::{
         ArrayLikeMut, Cells, Dimensions, Halo, HaloPart, halo::number_of, shapes::refused, source::Place,
     },
     mpi::{called, ready_on},
-    pack::PackBuffer,
 };
 
 impl<const D: usize> Halo<D> {
@@ -107,7 +110,7 @@ impl<const D: usize> Halo<D> {
             let back = direction.map(|step| -step);
             if rank == grid.rank {
                 let opposite = self.part(back)?;
-                copies.push(Copy { from: send, to: opposite.receive, buffer: None });
+                copies.push(Copy { from: send, to: opposite.receive });
                 continue;
             }
             if send.count() > 0 {
@@ -212,7 +215,6 @@ struct Message<T, const D: usize> {
 struct Copy<T, const D: usize> {
     from: DynamicLayout<T, D>,
     to: DynamicLayout<T, D>,
-    buffer: Option<PackBuffer>,
 }
 
 impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
@@ -221,22 +223,26 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     /// # Errors
     /// [`Error::Shape`] if the array has other sizes than the halo; [`Error::Neighbour`] if a neighbour sends
     /// another number of cells, or has an error; [`Error::InvalidValue`] if it sends invalid values; an error
-    /// if an MPI call fails. After an error, no ghost cell has been written.
+    /// if an MPI call fails. After an error, some ghost cells may have been written.
     pub fn exchange<S>(&mut self, array: &mut S) -> Result<(), Error>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let place = [self.place(array).map_err(|error| self.refuse(error))?];
-        self.start_at(&place)?;
-        // SAFETY: 1, since the array is borrowed mutably.
-        unsafe { self.finish_at(&place) }
+        let place = self.place(array).map_err(|error| self.refuse(error))?;
+        if self.is_faster_directly(place) {
+            // SAFETY: 1, since the array is borrowed mutably.
+            return unsafe { self.exchange_at(place) };
+        }
+        self.start_at(&[place])?;
+        // SAFETY: 1, as above.
+        unsafe { self.finish_at(&[place]) }
     }
 
     /// Fills the ghost cells of several arrays, with one message for each neighbour. All ranks must pass
     /// equally many arrays.
     ///
     /// # Errors
-    /// The errors of [`exchange`](Self::exchange).
+    /// The errors of [`exchange`](Self::exchange). After an error, no ghost cell has been written.
     pub fn exchange_all<S>(&mut self, arrays: &mut [&mut S]) -> Result<(), Error>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
@@ -303,10 +309,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
             self.prepare(arrays)?;
         }
-        let Self { sends, copies, prepared, .. } = self;
-        for Copy { from, buffer, .. } in copies {
-            pack(from, places, buffer.as_deref_mut().unwrap_or_default())?;
-        }
+        let Self { sends, prepared, .. } = self;
         match prepared {
             Some((_, exchange)) => exchange.start(|i, packed| pack(&sends[i].layout, places, packed)),
             None => Ok(()),
@@ -318,7 +321,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     /// # Safety
     /// 1. The arrays at the places are borrowed mutably.
     unsafe fn finish_at(&mut self, places: &[Place]) -> Result<(), Error> {
-        let Self { receives, copies, prepared, .. } = self;
+        let Self { receives, prepared, .. } = self;
         if let Some((_, exchange)) = prepared {
             exchange.finish(
                 T::FACTS.wire_size,
@@ -327,11 +330,44 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
                 |i, packed| unsafe { unpack(&receives[i].layout, places, packed) },
             )?;
         }
-        for Copy { to, buffer, .. } in copies {
-            // SAFETY: 1.
-            unsafe { unpack(to, places, buffer.as_deref().unwrap_or_default()) }?;
+        // SAFETY: 1.
+        unsafe { self.copy(places) }
+    }
+
+    /// Returns `true` if most bytes of an array are faster from and into it than packed.
+    fn is_faster_directly(&self, place: Place) -> bool {
+        let mut bytes = [0usize; 2];
+        for Message { layout, .. } in self.sends.iter().chain(&self.receives) {
+            let view = View::new(place, layout);
+            let of = &mut bytes[usize::from(is_faster_typed(&view))];
+            *of = of.saturating_add(Read::packed_size(&view));
         }
-        Ok(())
+        bytes[1] > bytes[0] && !checks()
+    }
+
+    /// Exchanges the cells of one array, from it and into it.
+    ///
+    /// # Safety
+    /// 1. The array at the place is borrowed mutably.
+    unsafe fn exchange_at(&mut self, place: Place) -> Result<(), Error> {
+        // Messages of an exchange that was forgotten arrive first.
+        if let Some((_, exchange)) = &mut self.prepared {
+            exchange.wait()?;
+        }
+        let sends = self.sends.iter().map(|message| (message.peer, View::new(place, &message.layout)));
+        let receives = self.receives.iter();
+        let receives = receives.map(|message| (message.peer, ViewMut::new(place, &message.layout)));
+        // SAFETY: 1.
+        directly(sends, receives, || unsafe { self.copy(&[place]) })
+    }
+
+    /// Copies cells within this process, which is its own neighbour.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places are borrowed mutably.
+    unsafe fn copy(&self, places: &[Place]) -> Result<(), Error> {
+        // SAFETY: 1; and 2, since own cells are copied to ghost cells.
+        self.copies.iter().try_for_each(|Copy { from, to }| unsafe { copy((from, places), (to, places)) })
     }
 
     /// Tells the neighbours of an error of this rank, and returns it.
@@ -357,9 +393,6 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         // Messages of an exchange that was forgotten arrive first.
         self.prepared = None;
         let [sends, receives] = self.planned(arrays)?;
-        for Copy { from, buffer, .. } in &mut self.copies {
-            *buffer = Some(PackBuffer::with_room(wire_size(from)?.saturating_mul(arrays))?);
-        }
         let exchange = Exchange::new(Arc::clone(&self.companion), &sends, &receives)?;
         self.prepared = Some((arrays, exchange));
         Ok(())
@@ -415,7 +448,7 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     /// Waits for the cells of the neighbours, and writes them to the ghost cells.
     ///
     /// # Errors
-    /// The errors of [`HaloExchange::exchange`].
+    /// The errors of [`HaloExchange::exchange`]. After an error, no ghost cell has been written.
     pub fn finish(mut self) -> Result<(), Error> {
         // SAFETY: 1, since the guard borrows the arrays mutably.
         unsafe { self.exchange.get().finish_at(&self.places) }

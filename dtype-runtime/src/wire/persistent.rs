@@ -4,6 +4,7 @@ use std::{
     marker::PhantomData,
     mem,
     os::raw::{c_int, c_void},
+    thread,
 };
 
 use ::mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
@@ -176,41 +177,42 @@ impl Persistent {
         Ok(checked("MPI_Startall", code)?)
     }
 
-    /// Returns `true` if all requests are complete (`MPI_Testall`).
+    /// Returns `true` if all requests are complete.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        ready()?;
-        if self.is_active {
-            let mut done = 0;
-            let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
-            let statuses = self.statuses.as_mut_ptr();
-            let code = quietly(self.communicator, || {
-                // SAFETY: there is a status for each request, and room for a flag.
-                unsafe { ffi::MPI_Testall(count, requests, &raw mut done, statuses) }
-            });
-            match code {
-                SUCCESS => self.is_active = done == 0,
-                _ => self.wait_each()?,
-            }
-        }
+        self.advance(false)?;
         Ok(!self.is_active)
     }
 
-    /// Waits until all requests are complete (`MPI_Waitall`).
+    /// Waits until all requests are complete.
     pub fn wait(&mut self) -> Result<(), Error> {
+        self.advance(true)
+    }
+
+    /// Makes progress (`MPI_Testall`); if `wait` is set, until all requests are complete. Between two calls
+    /// the core is left to other processes. `MPI_Waitall` of MPICH would keep it, and a neighbour that has no
+    /// core of its own would wait for it.
+    fn advance(&mut self, wait: bool) -> Result<(), Error> {
         ready()?;
         if !self.is_active {
             return Ok(());
         }
+        let mut done = 0;
         let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
         let statuses = self.statuses.as_mut_ptr();
         let code = quietly(self.communicator, || {
-            // SAFETY: there is a status for each request.
-            unsafe { ffi::MPI_Waitall(count, requests, statuses) }
+            loop {
+                // SAFETY: there is a status for each request, and room for a flag.
+                let code = unsafe { ffi::MPI_Testall(count, requests, &raw mut done, statuses) };
+                if code != SUCCESS || done != 0 || !wait {
+                    return code;
+                }
+                thread::yield_now();
+            }
         });
         if code != SUCCESS {
             return self.wait_each();
         }
-        self.is_active = false;
+        self.is_active = done == 0;
         Ok(())
     }
 

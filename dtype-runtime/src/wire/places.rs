@@ -1,4 +1,4 @@
-//! Parts of arrays at their places, as packed bytes.
+//! Parts of arrays at their places: as packed bytes, and copied to other parts.
 
 use super::{
     blocks::MemoryBlocks,
@@ -60,4 +60,20 @@ pub(super) unsafe fn unpack<T: MpiDatatype, const D: usize>(
         packed = rest;
     }
     Ok(())
+}
+
+/// Copies a part of each array to a part of another one, or of the same one.
+///
+/// # Safety
+/// 1. The arrays at the places `to` are borrowed mutably.
+/// 2. The parts have no element in common.
+pub(super) unsafe fn copy<T: MpiDatatype, const D: usize>(
+    (from, sources): (&DynamicLayout<T, D>, &[Place]),
+    (to, destinations): (&DynamicLayout<T, D>, &[Place]),
+) -> Result<(), Error> {
+    sources.iter().zip(destinations).try_for_each(|(source, destination)| {
+        let view = View::new(*source, from);
+        let mut into = ViewMut::new(*destination, to);
+        into.data().copy_from(&view.data())
+    })
 }

@@ -19,7 +19,7 @@ use super::{
         Span,
         sealed::{Read, Write},
     },
-    transfer::Making,
+    transfer::{Making, is_faster_typed},
 };
 use crate::{
     Error,
@@ -62,21 +62,29 @@ fn arrived<M: Write + ?Sized>(
     buffer: &[u8],
     descriptions: Option<&Descriptions>,
 ) -> Result<Status, Error> {
-    let expected = message.packed_size();
-    let more = || Error::Fit { value: message.step(), expected, found: None, from: None };
-    let status = match outcome {
-        Ok(status) => status,
+    let status = status_of(message, outcome)?;
+    // A message longer than `room` may arrive without an error, because the buffer is larger.
+    let bytes = buffer.get(..size_of(&status)).filter(|bytes| bytes.len() <= room);
+    unpack(message, bytes.ok_or_else(|| is_too_long(message))?, &status, descriptions)?;
+    Ok(Status::from_raw(status))
+}
+
+/// Returns the status of a message that a receive has brought, or the error of the receive.
+fn status_of<M: Read + ?Sized>(message: &M, outcome: Outcome) -> Result<MPI_Status, Error> {
+    match outcome {
+        Ok(status) => Ok(status),
         Err(code) => {
             if !is_truncation(code) {
                 checked("MPI_Recv", code)?;
             }
-            return Err(more());
+            Err(is_too_long(message))
         }
-    };
-    // A message longer than `room` may arrive without an error, because the buffer is larger.
-    let bytes = buffer.get(..size_of(&status)).filter(|bytes| bytes.len() <= room);
-    unpack(message, bytes.ok_or_else(more)?, &status, descriptions)?;
-    Ok(Status::from_raw(status))
+    }
+}
+
+/// Returns the error for a message that is longer than its destination.
+fn is_too_long<M: Read + ?Sized>(message: &M) -> Error {
+    Error::Fit { value: message.step(), expected: message.packed_size(), found: None, from: None }
 }
 
 /// Returns the status of a receive from `MPI_PROC_NULL`: nothing has arrived (MPI 4.1 section 3.11).
@@ -163,5 +171,36 @@ impl Posted {
         let Some(outcome) = request.advance(wait)? else { return Ok(None) };
         let descriptions = self.descriptions.as_deref();
         arrived(message, self.room, outcome, request.buffer(), descriptions).map(Some)
+    }
+}
+
+/// A receive that has been started, by the datatype of a message: MPI writes into its memory.
+pub(super) struct PostedTyped<M> {
+    // Dropped first, which completes it.
+    request: Result<Request, Error>,
+    message: M,
+}
+
+impl<M: Write> PostedTyped<M> {
+    /// Starts to receive a message, or returns it if that is slower or not possible.
+    pub fn new(mut message: M, from: Peer) -> Result<Self, M> {
+        if !is_faster_typed(&message) || !message.any_pattern() {
+            return Err(message);
+        }
+        // One element that is not contiguous has gaps. Several elements may be contiguous, each by itself.
+        let Some(typed) = message.typed_mut().ok().filter(|typed| typed.count == 1) else {
+            return Err(message);
+        };
+        // SAFETY: 1, since the request is dropped before the message, which borrows the memory mutably, and
+        // any pattern may be written there. 2, since the datatype has gaps.
+        let request = unsafe { Request::receive_typed(&typed, from) };
+        Ok(Self { request, message })
+    }
+
+    /// Waits until the message has arrived.
+    pub fn wait(self) -> Result<(), Error> {
+        let Some(outcome) = self.request?.advance(true)? else { return Ok(()) };
+        let status = status_of(&self.message, outcome)?;
+        fits(&self.message, size_of(&status), Some((status.MPI_SOURCE, status.MPI_TAG)))
     }
 }

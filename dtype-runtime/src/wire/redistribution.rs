@@ -12,14 +12,11 @@ use super::{
     MessageCollectives,
     attach::{Companion, companion},
     blocks::wire_size,
-    exchange::{Exchange, Lent, Planned, misfit},
+    exchange::{Exchange, Lent, Planned, directly},
     frame::checks,
     members::{Members, intracommunicator, members},
-    places::{check, pack, unpack},
-    receive::receive,
+    places::{check, copy, pack, unpack},
     request::Peer,
-    send::Sending,
-    transfer::Making,
 };
 use crate::{
     DynamicLayout, Error, MpiDatatype, View, ViewMut,
@@ -156,7 +153,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         let from = &[source][usize::from(self.from.is_empty())..];
         let to = &mut [destination][usize::from(self.to.is_empty())..];
         let [from, to] = self.places(from, to).map_err(|error| self.refuse(error))?;
-        // SAFETY: 1, since the destination is borrowed mutably.
+        // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
         unsafe { self.run_at(&from, &to) }
     }
 
@@ -170,7 +167,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         let [from, to] = self.places(sources, destinations).map_err(|error| self.refuse(error))?;
-        // SAFETY: 1, since the destinations are borrowed mutably.
+        // SAFETY: 1, since the destinations are borrowed mutably, and 2, since the sources are borrowed.
         unsafe { self.run_at(&from, &to) }
     }
 
@@ -191,7 +188,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         let from = &[source][usize::from(self.from.is_empty())..];
         let to = &mut [destination][usize::from(self.to.is_empty())..];
         let [from, to] = self.places(from, to).map_err(|error| self.refuse(error))?;
-        // SAFETY: 1, since the destination is borrowed mutably.
+        // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
         unsafe { self.start_at(&from, &to) }?;
         Ok(PendingRedistribution { redistribution: Lent::Borrowed(self), to, destination: PhantomData })
     }
@@ -232,10 +229,11 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     ///
     /// # Safety
     /// 1. The arrays at the places `to` are borrowed mutably.
+    /// 2. The arrays at the places `from` are borrowed, and are others.
     unsafe fn run_at(&mut self, from: &[Place], to: &[Place]) -> Result<(), Error> {
         let mut all = self.sends.iter().chain(&self.receives);
         if checks() || all.any(|message| message.pieces.len() > 1) {
-            // SAFETY: 1.
+            // SAFETY: 1 and 2.
             return unsafe {
                 self.start_at(from, to)?;
                 self.finish_at(to)
@@ -246,37 +244,25 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
             exchange.wait()?;
         }
         let (communicator, tag) = (self.companion.communicator, self.tag);
-        let sent = self.sends.iter().flat_map(|message| message.addressed(communicator, tag));
-        let sent: Vec<_> =
-            sent.map(|(to, piece)| (to, View::new(from[piece.array], &piece.layout))).collect();
-        let mut sending = Vec::with_capacity(sent.len());
-        let mut failed = Ok(());
-        for (to, view) in &sent {
-            match Sending::whole(view, Making::Fastest, *to) {
-                Ok(started) => sending.push(started),
-                Err(error) => failed = failed.and(Err(error)),
-            }
-        }
-        failed = failed.and(self.copy(from, to));
-        let received = self.receives.iter().flat_map(|message| message.addressed(communicator, tag));
-        for (from, piece) in received {
-            let mut into = ViewMut::new(to[piece.array], &piece.layout);
-            let received =
-                receive(&mut into, Making::Fastest, from).map_err(|error| misfit(error, from.rank));
-            failed = failed.and(received.map(|_| ()));
-        }
-        for mut sending in sending {
-            failed = failed.and(sending.advance(true).map(|_| ()));
-        }
-        failed
+        let sends = self.sends.iter().flat_map(|message| message.addressed(communicator, tag));
+        let sends = sends.map(|(to, piece)| (to, View::new(from[piece.array], &piece.layout)));
+        let receives = self.receives.iter().flat_map(|message| message.addressed(communicator, tag));
+        let receives = receives.map(|(from, piece)| (from, ViewMut::new(to[piece.array], &piece.layout)));
+        // SAFETY: 1 and 2.
+        directly(sends, receives, || unsafe { self.copy(from, to) })
     }
 
-    /// Copies the elements that stay on this rank. The arrays at the places `to` are borrowed mutably.
-    fn copy(&self, from: &[Place], to: &[Place]) -> Result<(), Error> {
+    /// Copies the elements that stay on this rank.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places `to` are borrowed mutably.
+    /// 2. The arrays at the places `from` are borrowed, and are others.
+    unsafe fn copy(&self, from: &[Place], to: &[Place]) -> Result<(), Error> {
         self.copies.iter().try_for_each(|[source, destination]| {
-            let view = View::new(from[source.array], &source.layout);
-            let mut into = ViewMut::new(to[destination.array], &destination.layout);
-            into.data().copy_from(&view.data())
+            let from = (&source.layout, &from[source.array..=source.array]);
+            let to = (&destination.layout, &to[destination.array..=destination.array]);
+            // SAFETY: 1 and 2.
+            unsafe { copy(from, to) }
         })
     }
 
@@ -284,6 +270,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     ///
     /// # Safety
     /// 1. The arrays at the places `to` are borrowed mutably.
+    /// 2. The arrays at the places `from` are borrowed, and are others.
     unsafe fn start_at(&mut self, from: &[Place], to: &[Place]) -> Result<(), Error> {
         let arrays = same_copies(from, to)?;
         if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
@@ -295,7 +282,8 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
                 sends[i].each(from, arrays, |layout, place, bytes| pack(layout, &[place], &mut packed[bytes]))
             })?;
         }
-        self.copy(from, to)
+        // SAFETY: 1 and 2.
+        unsafe { self.copy(from, to) }
     }
 
     /// Waits for the elements of other ranks, and writes them to the destinations.

@@ -5,7 +5,7 @@ use std::{
     marker::PhantomData,
     mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
-    ptr,
+    process, ptr,
     sync::OnceLock,
     thread,
 };
@@ -338,6 +338,22 @@ impl Request {
         Ok(request)
     }
 
+    /// Starts to receive into the memory of a datatype.
+    ///
+    /// # Safety
+    /// 1. The memory stays valid for writes until the request is dropped, and nobody else uses it.
+    /// 2. MPI writes no more of a message into the datatype than fits.
+    pub unsafe fn receive_typed(typed: &Typed, from: Peer) -> Result<Self, Error> {
+        let (Typed { place, count, datatype }, Peer { communicator, rank, tag }) = (typed, from);
+        let mut request = Self::new(true);
+        let (raw, datatype) = (&raw mut request.raw, datatype.as_raw());
+        called("MPI_Irecv", communicator, || {
+            // SAFETY: 1 and 2. Dropping the request completes it. MPI keeps a datatype that is in use.
+            unsafe { ffi::MPI_Irecv(*place, *count, datatype, rank, tag, communicator, raw) }
+        })?;
+        Ok(request)
+    }
+
     /// Starts a transfer between a file and a buffer, which `call` gets.
     pub fn of_file(
         mut buffer: PackBuffer,
@@ -468,8 +484,14 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        if !self.end() {
-            mem::forget(self.buffer.take());
+        if self.end() {
+            return;
+        }
+        match self.buffer.take() {
+            Some(buffer) => mem::forget(buffer),
+            // MPI may still write into memory that the program is about to use again.
+            None if self.is_receive => process::abort(),
+            None => {}
         }
     }
 }

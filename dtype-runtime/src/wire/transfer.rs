@@ -1,6 +1,7 @@
 //! The decisions of a wire: whether a message is sent whole or in segments, and how its bytes are made.
 
-use super::Wire;
+use super::{Wire, sendable::sealed::Read};
+use crate::mpi::{Current, Library};
 
 /// The transfer of a message on a wire.
 pub(super) enum Transfer {
@@ -33,4 +34,14 @@ impl Wire {
             Self::Segments => Transfer::Segments,
         }
     }
+}
+
+/// Returns `true` if a message is faster by its datatype than packed when all ranks exchange messages at a
+/// time.
+pub(super) fn is_faster_typed<M: Read>(message: &M) -> bool {
+    /// The least mean size in bytes of the contiguous blocks.
+    const LONG: usize = 64;
+    Current::EXCHANGES_DATATYPES
+        && message.span().is_none()
+        && message.spacing().is_some_and(|spacing| spacing.mean_block >= LONG)
 }

@@ -367,6 +367,42 @@ pub fn sources(world: &SimpleCommunicator) {
     }
 }
 
+/// Checks that messages of another size, in blocks that are long, write nothing but ghost cells.
+fn misfits_of_long_blocks(world: &SimpleCommunicator, rows: usize) {
+    let (rank, size) = (world.rank(), world.size());
+    let row = world.create_cartesian_communicator(&[1, size], &[false; 2], false);
+    let row = row.expect("all ranks are in the grid");
+    let mut exchange = Halo::new([rows, 40], 10).faces().widths([[0; 2], [10; 2]]).on::<f64>(&row).unwrap();
+    let own = f64::from(rank);
+    for arrays in [0, 2, 30] {
+        // The array lies between others, which nobody may write.
+        let mut memory = vec![vec![own; rows * 40]; 3];
+        let [before, cells, after] = &mut memory[..] else { unreachable!("there are three arrays") };
+        let exchanged = if rank == 0 {
+            let mut many = vec![vec![own; rows * 40]; arrays];
+            exchange.exchange_all(&mut many.iter_mut().collect::<Vec<_>>())
+        } else {
+            exchange.exchange(cells)
+        };
+        assert_eq!(exchanged.is_err(), size > 1 && rank < 2, "{exchanged:?}");
+        if rank == 1 {
+            assert!(matches!(exchanged, Err(Error::Neighbour { rank: 0, .. })), "{exchanged:?}");
+        }
+        assert!(before.iter().chain(&*after).all(|cell| *cell == own));
+        for (i, cell) in cells.iter().enumerate() {
+            assert!((i % 40 < 10 || i % 40 >= 30) || *cell == own, "{i}: {cell}");
+        }
+        // The next exchange is right.
+        let mut cells = vec![own; rows * 40];
+        exchange.exchange(&mut cells).unwrap();
+        let beside =
+            [rank - 1, rank + 1].map(|beside| if (0..size).contains(&beside) { beside } else { rank });
+        for row in cells.chunks(40) {
+            assert_eq!([row[0], row[9], row[30], row[39]], [0, 0, 1, 1].map(|side| f64::from(beside[side])));
+        }
+    }
+}
+
 /// Checks exchanges after errors of this rank and of neighbours.
 pub fn faults(world: &SimpleCommunicator) {
     let (rank, size) = (world.rank(), world.size());
@@ -422,6 +458,10 @@ pub fn faults(world: &SimpleCommunicator) {
             exchange.exchange(&mut cells).unwrap();
             assert_eq!((cells[1], cells[4]), (f64::from(before), f64::from(after)));
         }
+    }
+
+    for rows in [3, 40, 3000] {
+        misfits_of_long_blocks(world, rows);
     }
 
     // A neighbour sends invalid values: no cell is written, whichever neighbour comes first.
