@@ -68,14 +68,16 @@ pub fn sample<T>(cases: &[T]) -> &[T] {
     &cases[i..=i]
 }
 
-/// Returns all numbers of ranks. In a brief run, returns one of them: the last on Open MPI, and the last that
-/// is at most 2 on MPICH, whose ranks keep their cores busy while they wait.
+/// Returns all numbers of ranks, which ascend. On MPICH, whose ranks keep their cores busy while they wait,
+/// returns those up to 3, unless `DTYPE_LONG` is set. In a brief run, returns one of them: the last on Open
+/// MPI, and the last that is at most 2 on MPICH.
 pub fn numbers_of_ranks(all: &[usize]) -> &[usize] {
-    if !is_brief() || !is_mpich() {
+    if !is_mpich() || env::var_os("DTYPE_LONG").is_some() {
         return sample(all);
     }
-    let few = all.iter().rposition(|ranks| *ranks <= 2).unwrap_or(0);
-    all.get(few..=few).unwrap_or(all)
+    let up_to = |most| all.partition_point(|ranks| *ranks <= most).max(1).min(all.len());
+    let few = &all[..up_to(if is_brief() { 2 } else { 3 })];
+    if is_brief() { &few[few.len().saturating_sub(1)..] } else { few }
 }
 
 fn is_mpich() -> bool {

@@ -247,12 +247,12 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
         }));
     }
-    let (seconds, skipped) = if full { (430, [].as_slice()) } else { (195, SLOW_WITHOUT_MPI) };
+    let (seconds, skipped) = if full { (395, [].as_slice()) } else { (195, SLOW_WITHOUT_MPI) };
     steps.push(Step::new("without-mpi", seconds, move |sh, count| {
         count.cargo_test(sh, &[WITHOUT_MPI, skipped].concat())
     }));
     steps.push(Step::new("structs", 15, structs));
-    steps.push(Step::new("optimized", if full { 400 } else { 35 }, move |sh, count| {
+    steps.push(Step::new("optimized", if full { 325 } else { 35 }, move |sh, count| {
         let _cases = sh.push_env("PROPTEST_CASES", if full { "2000" } else { "200" });
         let slow = ["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"];
         if !full {
@@ -275,7 +275,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         };
         // The compiler's messages do not depend on the library.
         if full && i == 0 {
-            steps.push(with_library("messages", 470, &["--test=compile_fail"]));
+            steps.push(with_library("messages", 360, &["--test=compile_fail"]));
         }
         // A brief run has only the scenarios for the second library.
         if full || i == 0 {
@@ -284,7 +284,8 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         }
         let scenarios = if full { &["--test=ranks"] } else { BRIEF_SCENARIOS };
         let seconds = match (full, i) {
-            (true, _) => 650,
+            (true, 0) => 480,
+            (true, _) => 560,
             (false, 0) => 150,
             (false, _) => 220,
         };
@@ -307,7 +308,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         if full {
             // The complete measurement takes two minutes, so in a run of CI, only the first library has it.
             let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
-            let seconds = if brief.is_empty() { 320 } else { 55 };
+            let seconds = if brief.is_empty() { 165 } else { 70 };
             steps.push(Step::new(format!("guidelines@{}", library.label()), seconds, move |sh, count| {
                 let _environment = library.enter(sh);
                 let test = ["--package=dtype-guidelines", "--features=mpi", "--test=guidelines", "--"];
