@@ -167,6 +167,7 @@ impl ByHand {
         let from = values.as_ptr().cast();
         // SAFETY: the values are borrowed until the call ends.
         unsafe { call(self.file, self.offset, from, self.count, double, status.as_mut_ptr()) };
+        self.wait_for_all();
     }
 
     /// Reads this rank's elements, together with all ranks or alone.
@@ -177,6 +178,14 @@ impl ByHand {
         let into = values.as_mut_ptr().cast();
         // SAFETY: the values are borrowed until the call ends.
         unsafe { call(self.file, self.offset, into, self.count, double, status.as_mut_ptr()) };
+        self.wait_for_all();
+    }
+
+    /// Waits until all ranks are done, as calls of ours do. Otherwise, the rank that is first would say how
+    /// long it takes.
+    fn wait_for_all(&self) {
+        // SAFETY: the communicator is live.
+        unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) };
     }
 
     /// Closes and removes the file.
