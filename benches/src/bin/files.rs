@@ -167,7 +167,7 @@ impl ByHand {
         let from = values.as_ptr().cast();
         // SAFETY: the values are borrowed until the call ends.
         unsafe { call(self.file, self.offset, from, self.count, double, status.as_mut_ptr()) };
-        self.wait_for_all();
+        wait_for_all();
     }
 
     /// Reads this rank's elements, together with all ranks or alone.
@@ -178,14 +178,7 @@ impl ByHand {
         let into = values.as_mut_ptr().cast();
         // SAFETY: the values are borrowed until the call ends.
         unsafe { call(self.file, self.offset, into, self.count, double, status.as_mut_ptr()) };
-        self.wait_for_all();
-    }
-
-    /// Waits until all ranks are done, as calls of ours do. Otherwise, the rank that is first would say how
-    /// long it takes.
-    fn wait_for_all(&self) {
-        // SAFETY: the communicator is live.
-        unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) };
+        wait_for_all();
     }
 
     /// Closes and removes the file.
@@ -196,4 +189,11 @@ impl ByHand {
             fs::remove_file(&self.path).expect("it was created");
         }
     }
+}
+
+/// Waits until all ranks are done, as calls of ours do. Otherwise, the rank that is first would say how long
+/// it takes.
+fn wait_for_all() {
+    // SAFETY: the communicator is live.
+    unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) };
 }
