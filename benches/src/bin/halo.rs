@@ -46,7 +46,7 @@ fn main() {
             exchange(&arguments, &world, &open, &format!("faces/{side}/width-{width}"), side, width);
         }
     }
-    // The ghost cells of the last dimension are single cells, far apart.
+    // The ghost cells of the last dimension are short rows, far apart.
     let lines = [1, 1, world.size()];
     let along = world.create_cartesian_communicator(&lines, &[false, false, true], false);
     let along = along.expect("all ranks are in the grid");

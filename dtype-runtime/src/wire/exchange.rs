@@ -1,7 +1,8 @@
 //! Exchanges: messages to several ranks and from several ranks at a time.
 //!
-//! Messages are packed into the buffers of persistent requests, and unpacked when all have arrived. So MPI
-//! never uses memory of the program: parts of it may be lent meanwhile, and a guard may be forgotten.
+//! Messages of an [`Exchange`] are packed into the buffers of persistent requests, and unpacked when all have
+//! arrived. So MPI never uses memory of the program: parts of it may be lent meanwhile, and a guard may be
+//! forgotten. Calls that end only when all has arrived may go [`directly`] instead.
 
 use std::{fmt, os::raw::c_int, sync::Arc};
 

@@ -202,7 +202,7 @@ impl Persistent {
         let code = quietly(self.communicator, || {
             loop {
                 // SAFETY: there is a status for each request, and room for a flag.
-                let code = unsafe { ffi::MPI_Testall(count, requests, &raw mut done, statuses) };
+                let code = true_code(unsafe { ffi::MPI_Testall(count, requests, &raw mut done, statuses) });
                 if code != SUCCESS || done != 0 || !wait {
                     return code;
                 }

@@ -47,6 +47,30 @@ impl Cell for Mixed {
     }
 }
 
+/// A cell of many equal values, which is a long block by itself.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+struct Long {
+    values: [u64; 9],
+}
+
+impl Cell for Long {
+    fn of(number: u64) -> Self {
+        Self { values: std::array::from_fn(|i| number.wrapping_mul(i as u64 + 1)) }
+    }
+}
+
+/// A cell that is a long block, and has to be checked.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+struct Flags {
+    flags: [bool; 64],
+}
+
+impl Cell for Flags {
+    fn of(number: u64) -> Self {
+        Self { flags: std::array::from_fn(|i| number >> i & 1 == 1) }
+    }
+}
+
 /// A grid that is divided among ranks.
 struct Divided<'a, const D: usize> {
     communicator: &'a CartesianCommunicator,
@@ -233,6 +257,8 @@ fn random<const D: usize>(world: &SimpleCommunicator, random: &mut Random, case:
     divided.check::<f64>(&name).unwrap();
     divided.check::<Mixed>(&name).unwrap();
     divided.check::<u8>(&name).unwrap();
+    divided.check::<Long>(&name).unwrap();
+    divided.check::<Flags>(&name).unwrap();
 }
 
 /// Exchanges halos of random grids.
@@ -298,6 +324,20 @@ pub fn sources(world: &SimpleCommunicator) {
     let mut several = vec![[[own; 3]; 4]; 2];
     halo.exchange::<f64, _>(&communicator, &mut several).unwrap();
     assert_eq!(several, [nested; 2]);
+
+    // Several arrays of long rows, and one with gaps between the rows.
+    let wider = Halo::new([6, 30], 2).faces();
+    let filled = |matrix: &dyn Fn(usize, usize) -> f64| {
+        (0..6).all(|i| (2..28).all(|j| i > 1 || matrix(i, j) == below) && matrix(2, 7) == own)
+    };
+    let mut several = vec![[[own; 30]; 6]; 2];
+    wider.exchange::<f64, _>(&communicator, &mut several).unwrap();
+    assert!(several.iter().all(|matrix| filled(&|i, j| matrix[i][j])));
+    let mut among = ndarray::Array2::from_elem((12, 40), own);
+    let mut view = among.slice_mut(ndarray::s![..;2, 5..35]);
+    wider.exchange::<f64, _>(&communicator, &mut view).unwrap();
+    assert!(filled(&|i, j| among[[2 * i, 5 + j]]));
+    assert!((0..12).all(|i| (0..40).all(|j| (i % 2 == 0 && (5..35).contains(&j)) || among[[i, j]] == own)));
 
     // An array with gaps: every second column of another one.
     let mut wide = ndarray::Array2::from_elem((4, 6), own);
