@@ -44,7 +44,8 @@ pub const YIELD: &str = "DTYPE_YIELD";
 pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(mpiexec);
     command.arg("-n").arg(ranks.to_string()).arg(program).envs(PERMISSIONS);
-    if let Some(library) = env::var_os(YIELD) {
+    // Open MPI loads UCX for itself alone, where the preloaded library would not find it.
+    if let Some(library) = env::var_os(YIELD).filter(|_| is_mpich()) {
         command.env("LD_PRELOAD", library);
     }
     command

@@ -19,7 +19,7 @@ use crate::{Libraries, house, mpi};
 pub(crate) enum Extent {
     /// A newcomer's run: only a sample of the slow tests.
     Brief,
-    /// CI's run: everything but sweeps.
+    /// CI's run: everything but sweeps, on up to three ranks of MPICH.
     Full,
     /// Sweeps, Miri and the newest MPI libraries, too.
     Long,
