@@ -21,7 +21,7 @@ use crate::{
     handle::number,
     mode,
     policy::{LEAST, Policy},
-    profile::{Phase, Profile, is_counting, timed},
+    profile::{Phase, Profile, is_describing, timed},
 };
 
 /// A cache entry: what is known of a committed datatype that is not predefined.
@@ -301,13 +301,13 @@ unsafe fn look(datatype: MPI_Datatype) -> *const CachedDatatype {
     unsafe { ENTRIES.get(datatype) }.ok().flatten().map_or(ptr::null(), ptr::from_ref)
 }
 
-/// Prepares a datatype that has just been committed. If messages are counted, or another handle has the slot,
+/// Prepares a datatype that has just been committed. If it is described, or another handle has the slot,
 /// an entry is kept at once.
 ///
 /// # Safety
 /// Promises 1 and 2: the datatype is live and committed.
 pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
-    if !is_counting() && first_use::committed(datatype) {
+    if !is_describing() && first_use::committed(datatype) {
         return;
     }
     // SAFETY: promises 1 and 2 for the datatype.

@@ -20,6 +20,7 @@ use crate::{
     peers,
     policy::{Policy, base_of},
     truncation_guard::TruncationGuard,
+    verify::Original,
 };
 
 /// The engine of a datatype whose messages or packing calls may be packed by a plan.
@@ -45,6 +46,8 @@ pub(crate) struct Engine {
     gap: Option<TruncationGuard>,
     /// The least displacement of a byte.
     lowest: i64,
+    /// The datatype for the MPI library, if messages are verified.
+    original: Option<Original>,
 }
 
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
@@ -92,7 +95,9 @@ impl Engine {
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
         let gap = Current::WRITES_PAST_BUFFER.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
-        Ok(Ok(Self { plan, size, gates, reason, packing, windows, packed, for_peers, gap, lowest }))
+        // SAFETY: promises 1 and 2, as above.
+        let original = unsafe { Original::of(datatype) };
+        Ok(Ok(Self { plan, size, gates, reason, packing, windows, packed, for_peers, gap, lowest, original }))
     }
 
     pub fn plan(&self) -> &Plan {
@@ -157,6 +162,11 @@ impl Engine {
     /// worth packing. `is_contiguous` describes the datatype of the target.
     pub fn moved(&self, bytes: usize, is_contiguous: bool) -> Option<MPI_Datatype> {
         self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.as_raw())
+    }
+
+    /// Returns the datatype for the MPI library, if messages are verified.
+    pub fn original(&self) -> Option<&Original> {
+        self.original.as_ref()
     }
 
     /// Returns the truncation guard, if the library needs one.

@@ -8,6 +8,8 @@
 //! - `DTYPE_PLAN=first`: datatypes are planned at their first message, whatever that costs.
 //! - `DTYPE_REPORT`: the file of the report. With a report, datatypes are planned at their first message,
 //!   too.
+//! - `DTYPE_VERIFY`: `1` compares each packed message with what the MPI library packs, and ends the program
+//!   at the first difference; `plain` goes on with the library's bytes.
 
 use std::{
     env,
@@ -124,6 +126,31 @@ pub(crate) fn plans_at_once() -> bool {
         }
     });
     *FIRST
+}
+
+/// The consequence if a plan packs other bytes than the MPI library.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verify {
+    /// The program ends.
+    Abort,
+    /// The message has the library's bytes.
+    Plain,
+}
+
+/// Returns the value of `DTYPE_VERIFY`, or `None` if messages are not verified. An unknown value warns once,
+/// and the program ends at a difference.
+#[inline]
+pub(crate) fn verify() -> Option<Verify> {
+    static VERIFY: LazyLock<Option<Verify>> = LazyLock::new(|| match env::var("DTYPE_VERIFY").as_deref() {
+        Ok("" | "0") | Err(_) => None,
+        Ok("1") => Some(Verify::Abort),
+        Ok("plain") => Some(Verify::Plain),
+        Ok(other) => {
+            warn(format_args!("DTYPE_VERIFY={other} is not known; it may be 1 or plain. It is 1."));
+            Some(Verify::Abort)
+        }
+    });
+    *VERIFY
 }
 
 /// The value of `DTYPE_PEERS`.

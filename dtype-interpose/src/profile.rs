@@ -31,7 +31,7 @@ use mpi::{
     raw::FromRaw,
 };
 
-use crate::{call_site, engine::Engine, lock::lock, mode};
+use crate::{call_site, engine::Engine, lock::lock, mode, verify::Verified};
 
 /// The counts of one datatype.
 #[derive(Default)]
@@ -114,6 +114,13 @@ pub(crate) fn is_counting() -> bool {
     file().is_some()
 }
 
+/// Returns `true` if datatypes are described at their commit, for a report or for the differences of a
+/// verification.
+#[inline]
+pub(crate) fn is_describing() -> bool {
+    is_counting() || mode::verify().is_some()
+}
+
 /// The profiles of datatypes that are live.
 static DATATYPES: Mutex<Vec<Weak<Profile>>> = Mutex::new(Vec::new());
 /// The rows of datatypes that are not live any more.
@@ -144,12 +151,12 @@ impl Profile {
         Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described: OnceLock::new() })
     }
 
-    /// Describes the datatype for the report, if one is wanted.
+    /// Describes the datatype, if [`is_describing`].
     ///
     /// # Safety
     /// Promises 1 and 2 for the datatype.
     pub unsafe fn describe(self: &Arc<Self>, datatype: MPI_Datatype) {
-        if !is_counting() {
+        if !is_describing() {
             return;
         }
         // SAFETY: promises 1 and 2 for the datatype.
@@ -166,6 +173,17 @@ impl Profile {
             datatypes.reserve(alive + 1);
         }
         datatypes.push(Arc::downgrade(self));
+    }
+
+    /// Returns the datatype for a comparison with the MPI library, if messages are verified.
+    pub fn verified(&self) -> Option<Verified<'_>> {
+        mode::verify()?;
+        let original = self.engine.get().and_then(|engine| engine.as_ref().ok()?.original());
+        let (built, place) = match self.described.get() {
+            Some(Described { built, place, .. }) => (built.as_str(), place.as_str()),
+            None => ("a datatype", "an unknown place"),
+        };
+        Some(Verified { original, built, place })
     }
 
     /// Counts messages with `count` elements in all, whether or not they are packed.

@@ -19,7 +19,7 @@ use crate::{
     first_use::{Message, is_preparing},
     mode, peers,
     policy::LEAST,
-    profile::{Profile, Stays, is_counting},
+    profile::{Profile, Stays, is_counting, is_describing},
     truncation_guard::{GAP, Whole},
 };
 
@@ -289,7 +289,7 @@ impl Found<'_> {
 
     /// Returns the part of `count` elements whose first element has its displacement 0 at `origin`.
     pub fn part(&self, origin: *mut u8, count: usize) -> StagedPart {
-        let counted = is_counting().then(|| Arc::clone(self.counted));
+        let counted = is_describing().then(|| Arc::clone(self.counted));
         // If a part has several blocks, all of them have the same length.
         let messages = (count / self.count).max(1);
         StagedPart { plan: self.engine.plan().clone(), origin, count, messages, counted }
@@ -310,7 +310,7 @@ pub(crate) struct StagedPart {
     count: usize,
     /// The number of messages in the part.
     messages: usize,
-    /// The profile that counts the part, if a report is wanted.
+    /// The profile that counts the part, if a report is wanted or messages are verified.
     counted: Option<Arc<Profile>>,
 }
 
@@ -332,6 +332,10 @@ impl StagedPart {
         let bytes = packed.len();
         let all = self.timed(bytes, || data.pack_into(packed));
         debug_assert!(all.is_ok(), "there is room for all bytes");
+        if let Some(verified) = self.counted.as_ref().and_then(|counted| counted.verified()) {
+            // SAFETY: promise 1, as in a call of the program; promise 3 for the part.
+            unsafe { verified.packed(self.origin, self.count, packed) };
+        }
         rest
     }
 
@@ -346,6 +350,10 @@ impl StagedPart {
         let (packed, rest) = bytes.split_at(data.packed_size().min(bytes.len()));
         let all = self.timed(packed.len(), || data.unpack_range(0, packed));
         debug_assert!(all.is_ok(), "no more than all of it");
+        if let Some(verified) = self.counted.as_ref().and_then(|counted| counted.verified()) {
+            // SAFETY: promise 1, as in a call of the program; promise 4 for the part.
+            unsafe { verified.unpacked(&self.plan, packed, self.origin) };
+        }
         rest
     }
 

@@ -71,6 +71,17 @@ fn mpicc() -> String {
 /// A lock that is held while a program runs, since ranks that wait keep a core busy.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// The environment variables that the library reads.
+const SETTINGS: [&str; 7] = [
+    "DTYPE_INTERPOSE",
+    "DTYPE_ALLOW",
+    "DTYPE_DENY",
+    "DTYPE_PEERS",
+    "DTYPE_PLAN",
+    "DTYPE_REPORT",
+    "DTYPE_VERIFY",
+];
+
 /// Runs a program with a rank for each item of `preloaded`, and returns its output. The item is `true` if the
 /// rank preloads the library.
 fn run(program: &[&OsStr], preloaded: &[bool], environment: &[(&str, OsString)]) -> String {
@@ -101,8 +112,7 @@ fn run_with(
         command.args(program);
     }
     // Only the settings that a test passes count, not those of the user.
-    for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS", "DTYPE_PLAN", "DTYPE_REPORT"]
-    {
+    for name in SETTINGS {
         command.env_remove(name);
     }
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,16 +125,19 @@ fn run_with(
 
 /// Returns the lines of a program's output by their first words.
 fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<String, String> {
-    lines_with(&library().display().to_string(), program, preloaded, arguments, "first")
+    lines_with(&library().display().to_string(), program, preloaded, arguments, &AT_ONCE)
 }
 
-/// Like [`lines`], with these libraries preloaded and this value of `DTYPE_PLAN`.
+/// The setting by which datatypes are planned at their first message.
+const AT_ONCE: [(&str, &str); 1] = [("DTYPE_PLAN", "first")];
+
+/// Like [`lines`], with these libraries preloaded and these settings.
 fn lines_with(
     libraries: &str,
     program: &Path,
     preloaded: &[bool],
     arguments: &[&str],
-    plan: &str,
+    settings: &[(&str, &str)],
 ) -> BTreeMap<String, String> {
     let mut command = vec![program.as_os_str()];
     command.extend(arguments.iter().map(OsStr::new));
@@ -132,7 +145,8 @@ fn lines_with(
         let (name, rest) = line.split_once(' ')?;
         Some((name.to_owned(), rest.to_owned()))
     };
-    let output = run_with(libraries, &command, preloaded, &[("DTYPE_PLAN", plan.into())]);
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.into())).collect();
+    let output = run_with(libraries, &command, preloaded, &settings);
     // Lines that begin with a bracket are the MPI library's.
     output.lines().filter(|line| !line.starts_with('[')).filter_map(line).collect()
 }
@@ -174,18 +188,19 @@ fn counts(report: Option<Report>) -> [u64; 2] {
 
 /// Checks that a program receives the same data, whichever of its two ranks preload the library. Datatypes
 /// are planned at their first message. If both ranks preload the library, a second run plans them only when a
-/// plan pays.
+/// plan pays. If one rank does, its messages are also verified.
 fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
     let plain = lines(program, &[false, false], arguments);
     assert!(plain.len() >= least, "{} programs", plain.len());
     let own = library().display().to_string();
-    let mixed = [("first", [true, false]), ("first", [false, true])];
-    let all = [("first", [true, true]), ("", [true, true])];
+    let verified = [AT_ONCE[0], ("DTYPE_VERIFY", "1")];
+    let mixed = [(&verified[..], [true, false]), (&verified, [false, true])];
+    let all = [(&AT_ONCE[..], [true, true]), (&[], [true, true])];
     // In a brief run, `sample` selects one case of each list, another one on MPICH than on Open MPI.
-    for &(plan, preloaded) in launch::sample(&mixed).iter().chain(launch::sample(&all)) {
-        let found = lines_with(&own, program, &preloaded, arguments, plan);
+    for &(settings, preloaded) in launch::sample(&mixed).iter().chain(launch::sample(&all)) {
+        let found = lines_with(&own, program, &preloaded, arguments, settings);
         for (name, expected) in &plain {
-            assert_eq!(found.get(name), Some(expected), "{name}, {plan}, preloaded on {preloaded:?}");
+            assert_eq!(found.get(name), Some(expected), "{name}, {settings:?}, preloaded on {preloaded:?}");
         }
     }
 }
@@ -599,8 +614,10 @@ fn a_mistake_in_the_environment_is_one_line_for_the_job() {
         ("DTYPE_DENY", "MPI_Send,MPI_Snd", "MPI_Snd names no call"),
         ("DTYPE_ALLOW", "*,MPI_Q*", "MPI_Q* names no call"),
         ("DTYPE_REPORT", "/nowhere/at/all/seen", "/nowhere/at/all/seen.0: "),
+        ("DTYPE_VERIFY", "on", "may be 1 or plain"),
     ] {
-        let lines = said(&[(name, value)]);
+        let mut lines = said(&[(name, value)]);
+        lines.retain(|line| !line.contains("rank 0 packed or unpacked"));
         assert!(lines.len() == 1 && lines[0].contains(name) && lines[0].contains(says), "{name}: {lines:?}");
     }
     // Two mistakes are two lines.
@@ -677,8 +694,115 @@ fn tools_may_go_past_us_with_some_calls() {
         let plain = lines(&suite, &[false, false], &programs);
         assert!(plain.len() >= 3 * 16, "{plain:?}");
         let libraries = format!("{tool}:{}", library().display());
-        assert_eq!(lines_with(&libraries, &suite, &[true, true], &programs, "first"), plain, "{option}");
+        assert_eq!(lines_with(&libraries, &suite, &[true, true], &programs, &AT_ONCE), plain, "{option}");
     }
+}
+
+/// Checks that a message is verified: with a library that packs a wrong byte, the first message ends the
+/// program, or is sent as that library packs it.
+#[test]
+fn a_message_that_the_library_packs_otherwise_is_named() {
+    let structs = compiled(&mpicc(), &["-g"], "../examples/interpose/structs.c", "structs-verified");
+    let wrong = compiled(&mpicc(), &["-shared", "-fPIC"], "tests/c/wrong.c", "libwrong.so");
+    let own = library().display();
+    let started = |libraries: &str, value: &str| {
+        let mut command = launch::on_ranks(launch::mpiexec(), 2, "env");
+        for name in SETTINGS {
+            command.env_remove(name);
+        }
+        command.args([&format!("LD_PRELOAD={libraries}"), &format!("DTYPE_VERIFY={value}")]).arg(&structs);
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
+        (finished.status.is_some_and(|status| status.success()), finished.output)
+    };
+    let (is_over, output) = started(&own.to_string(), "1");
+    let all = "packed or unpacked 400 messages as MPI_Pack and MPI_Unpack do, 0 otherwise, and 0 without";
+    assert!(is_over && output.contains(all), "{output}");
+    let both = format!("{own}:{}", launch::preloaded(&wrong).unwrap().display());
+    let (is_over, output) = started(&both, "1");
+    let difference = "10000 elements of resized(struct(u8, f64, i16, f32)), committed in main (structs.c:";
+    assert!(!is_over && output.contains(difference), "{output}");
+    assert!(output.contains("byte 7 is "), "{output}");
+    // The other rank unpacks by the same library, so the program receives what was sent.
+    let (is_over, output) = started(&both, "plain");
+    let lines = output.matches(difference).count();
+    assert!(is_over && output.contains("400 otherwise") && lines == 2, "{output}");
+}
+
+/// Returns the words of `dtype run`, with a folder in which this library has the names of all libraries.
+fn run_command(command: &Command, options: &[&OsStr]) -> Command {
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", "dtype-cli"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    assert!(build.status().unwrap().success());
+    let libraries = folder().join("all libraries");
+    fs::create_dir_all(&libraries).unwrap();
+    for name in ["openmpi-4", "openmpi-5", "mpich-4", "mpich-5", "abi"] {
+        let link = libraries.join(format!("libdtype_mpi-{name}.so"));
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(fs::canonicalize(library()).unwrap(), link).unwrap();
+    }
+    let mut run = Command::new(fs::canonicalize(library()).unwrap().with_file_name("dtype"));
+    run.args(["run", "--libraries"]).arg(libraries).args(options);
+    run.arg(command.get_program()).args(command.get_args());
+    run.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    for name in SETTINGS {
+        run.env_remove(name);
+    }
+    run
+}
+
+/// Checks that `dtype run` finds the program and its MPI library in a launcher's command.
+#[test]
+fn the_command_preloads_the_library_that_fits() {
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs that run");
+    let file = folder().join("reported by run");
+    let report = [OsStr::new("--report"), file.as_os_str()];
+    let mut command = run_command(&launch::on_ranks(launch::mpiexec(), 2, &structs), &report);
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
+    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    let text = fs::read_to_string(format!("{}.1.json", file.display())).unwrap();
+    let report: Report = serde_json::from_str(&text).unwrap();
+    assert_eq!(counts(Some(report)), [400, 400]);
+
+    let mut two = launch::on_ranks(launch::mpiexec(), 1, &structs);
+    two.args([":", "-n", "1"]).arg(&structs).args(["-n", "2"]);
+    let output = run_command(&two, &["--print".as_ref()]).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let word = |path: &Path| format!("'{}'", path.display());
+    let parts: Vec<_> = printed.split(" env LD_PRELOAD=").collect();
+    let family = if printed.contains("libdtype_mpi-openmpi-") { "openmpi" } else { "mpich" };
+    assert!(parts.len() == 3 && parts[1].contains(&format!("{} : -n 1", word(&structs))), "{printed}");
+    assert!(parts[2].ends_with(&format!("{} -n 2\n", word(&structs))), "{printed}");
+    let is_open_mpi = Command::new(mpicc()).arg("--showme:version").output().unwrap().status.success();
+    assert!(is_open_mpi == (family == "openmpi") || printed.contains("libdtype_mpi-abi"), "{printed}");
+
+    let refused = |command: &Command, options: &[&OsStr]| {
+        let output = run_command(command, options).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let mut script = Command::new("sh");
+    script.arg("-c").arg(&structs);
+    let error = refused(&script, &[]);
+    assert!(error.contains("no program of this command is linked with an MPI library: not sh"), "{error}");
+    let program = ["--print".as_ref(), "--program".as_ref(), structs.as_os_str()];
+    let output = run_command(&script, &program).output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("env LD_PRELOAD="));
+}
+
+#[test]
+fn the_command_runs_python() {
+    let particles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/interpose/particles.py");
+    let mut command = launch::on_ranks(launch::mpiexec(), 2, "python3");
+    command.arg(particles).envs(launch::python(&mpicc(), launch::mpi4py().unwrap(), &folder()).unwrap());
+    let file = folder().join("reported-of-python");
+    let mut command = run_command(&command, &["--report".as_ref(), file.as_os_str()]);
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
+    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    let text = fs::read_to_string(format!("{}.0.json", file.display())).unwrap();
+    assert_eq!(counts(Some(serde_json::from_str(&text).unwrap())), [400, 400]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{os::raw::c_int, process};
 use dtype_mpi::{Current, Library, Sign, signs};
 use mpi::ffi::MPI_Datatype;
 
-use crate::{call::SUCCESS, datatype_cache, mode, mode::Mode, peers, profile, requests, windows};
+use crate::{call::SUCCESS, datatype_cache, mode, mode::Mode, peers, profile, requests, verify, windows};
 
 /// Calls `MPI_Init` or `MPI_Init_thread`, and does the work of this library before and after it.
 ///
@@ -36,6 +36,7 @@ pub(crate) unsafe fn finalize(next: impl FnOnce() -> c_int) -> c_int {
         return next();
     }
     requests::tend();
+    verify::end();
     profile::end();
     peers::leave();
     datatype_cache::end();

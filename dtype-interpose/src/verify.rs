@@ -1,0 +1,236 @@
+//! Verification (`DTYPE_VERIFY`): the bytes that a plan packs are compared with those of `MPI_Pack`, and the
+//! memory that it unpacks into with that of `MPI_Unpack`.
+//!
+//! The comparison of an unpacked message uses two shadows of the program's buffer, so that it also sees
+//! writes into gaps.
+
+use std::{
+    os::raw::c_int,
+    process,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use dtype_runtime::pack::{DataMut, PackBuffer, Plan};
+use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
+
+use crate::{
+    call::SUCCESS,
+    lock::lock,
+    mode::{self, Verify},
+};
+
+/// The largest shadow in bytes. Messages that span more memory are not verified.
+const MOST: usize = 1 << 30;
+
+/// The numbers of messages of this process that were verified, that differed, and that could not be verified.
+static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+const VERIFIED: usize = 0;
+const DIFFERENT: usize = 1;
+const UNVERIFIED: usize = 2;
+
+/// The handle of a datatype that was made here.
+struct Handle(MPI_Datatype);
+
+// SAFETY: a handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Handle {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Handle {}
+
+/// Handles that no engine uses any more. The thread that drops an engine may be in a callback of MPI, so they
+/// are freed when the next one is made.
+static UNUSED: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+
+/// A datatype with the type map of the program's datatype, which the program cannot free.
+pub(crate) struct Original {
+    handle: Handle,
+    /// `true` if a difference has been printed.
+    is_told: AtomicBool,
+}
+
+impl Drop for Original {
+    fn drop(&mut self) {
+        lock(&UNUSED).push(Handle(self.handle.0));
+    }
+}
+
+impl Original {
+    /// Keeps the type map of a datatype, if messages are to be verified.
+    ///
+    /// # Safety
+    /// Promises 1 and 2 for the datatype.
+    pub unsafe fn of(datatype: MPI_Datatype) -> Option<Self> {
+        mode::verify()?;
+        for Handle(mut unused) in std::mem::take(&mut *lock(&UNUSED)) {
+            // SAFETY: promise 1; the handle was made here, and is freed once.
+            unsafe { ffi::PMPI_Type_free(&raw mut unused) };
+        }
+        let mut copy = datatype;
+        // SAFETY: promises 1 and 2 for the datatype; there is room for a handle.
+        let is_made = unsafe {
+            ffi::PMPI_Type_contiguous(1, datatype, &raw mut copy) == SUCCESS
+                && ffi::PMPI_Type_commit(&raw mut copy) == SUCCESS
+        };
+        is_made.then(|| Self { handle: Handle(copy), is_told: AtomicBool::new(false) })
+    }
+
+    /// Packs by the MPI library, and returns `true` if that succeeds.
+    ///
+    /// # Safety
+    /// Promise 1, and promise 3 for `count` elements at `origin`, which have as many packed bytes as
+    /// `packed`.
+    unsafe fn pack(&self, origin: *const u8, count: c_int, packed: &mut [u8]) -> bool {
+        let Ok(length) = c_int::try_from(packed.len()) else { return false };
+        let (mut position, to) = (0, packed.as_mut_ptr().cast());
+        // SAFETY: promise 1; the handle is live; the elements and the room are as the caller says.
+        let code = unsafe {
+            let own = ffi::RSMPI_COMM_SELF;
+            ffi::PMPI_Pack(origin.cast(), count, self.handle.0, to, length, &raw mut position, own)
+        };
+        code == SUCCESS && position == length
+    }
+
+    /// Unpacks by the MPI library, and returns `true` if that succeeds.
+    ///
+    /// # Safety
+    /// Promise 1, and promise 4 for `count` elements at `origin`, which have as many packed bytes as
+    /// `packed`.
+    unsafe fn unpack(&self, packed: &[u8], origin: *mut u8, count: c_int) -> bool {
+        let Ok(length) = c_int::try_from(packed.len()) else { return false };
+        let (mut position, from) = (0, packed.as_ptr().cast());
+        // SAFETY: promise 1; the handle is live; the elements and the bytes are as the caller says.
+        let code = unsafe {
+            let own = ffi::RSMPI_COMM_SELF;
+            ffi::PMPI_Unpack(from, length, &raw mut position, origin.cast(), count, self.handle.0, own)
+        };
+        code == SUCCESS && position == length
+    }
+
+    /// Returns the least displacement of `count` elements, and the number of bytes that they span.
+    fn span(&self, count: usize) -> Option<(MPI_Aint, usize)> {
+        let (mut lower, mut extent, mut first, mut length) = (0, 0, 0, 0);
+        // SAFETY: promise 1; the handle is live; there is room for a number each.
+        unsafe {
+            ffi::PMPI_Type_get_extent(self.handle.0, &raw mut lower, &raw mut extent);
+            ffi::PMPI_Type_get_true_extent(self.handle.0, &raw mut first, &raw mut length);
+        }
+        let last = MPI_Aint::try_from(count.checked_sub(1)?).ok()?.checked_mul(extent)?;
+        let least = first.checked_add(last.min(0))?;
+        Some((least, usize::try_from(length.checked_add(last.checked_abs()?)?).ok()?))
+    }
+}
+
+/// A datatype whose messages are verified.
+pub(crate) struct Verified<'a> {
+    /// The datatype for the MPI library, or `None` if it could not be kept.
+    pub original: Option<&'a Original>,
+    /// The constructors of the datatype.
+    pub built: &'a str,
+    /// The place where the datatype was committed.
+    pub place: &'a str,
+}
+
+/// The bytes of a shadow before it is unpacked into.
+const GAP: u8 = 0xA5;
+
+impl Verified<'_> {
+    /// Compares the packed bytes of `count` elements with those of `MPI_Pack`. If they differ, prints the
+    /// first difference; then ends the program, or replaces `packed` by the library's bytes, as
+    /// `DTYPE_VERIFY` says.
+    ///
+    /// # Safety
+    /// Promise 1, and promise 3 for `count` elements at `origin`, which have as many packed bytes as
+    /// `packed`.
+    pub unsafe fn packed(&self, origin: *const u8, count: usize, packed: &mut [u8]) {
+        let by_library = self.original.zip(c_int::try_from(count).ok()).and_then(|(original, count)| {
+            let mut room = PackBuffer::with_room(packed.len()).ok()?;
+            let room_for_all = &mut room[..packed.len()];
+            room_for_all.fill(0);
+            // SAFETY: the caller's condition.
+            unsafe { original.pack(origin, count, room_for_all) }.then_some(room)
+        });
+        let Some(by_library) = by_library else { return noted(UNVERIFIED) };
+        let by_library = &by_library[..packed.len()];
+        let Some(byte) = first_difference(packed, by_library) else { return noted(VERIFIED) };
+        self.differs(count, ("packed", "MPI_Pack"), byte, [packed[byte], by_library[byte]]);
+        packed.copy_from_slice(by_library);
+    }
+
+    /// Unpacks into two shadows, by the plan and by `MPI_Unpack`, and compares them. If they differ, prints
+    /// the first difference; then ends the program, or unpacks `bytes` by `MPI_Unpack`, as `DTYPE_VERIFY`
+    /// says. Only whole elements are compared.
+    ///
+    /// # Safety
+    /// Promise 1, and promise 4 for the elements at `origin` whose packed bytes are `bytes`.
+    pub unsafe fn unpacked(&self, plan: &Plan, bytes: &[u8], origin: *mut u8) {
+        let whole = bytes.len().checked_div(plan.packed_size()).unwrap_or(0);
+        let bytes = &bytes[..whole * plan.packed_size()];
+        if bytes.is_empty() {
+            return;
+        }
+        let compared = self.original.zip(c_int::try_from(whole).ok()).and_then(|(original, count)| {
+            let (least, span) = original.span(whole).filter(|(_, span)| *span <= MOST)?;
+            let mut shadows = [PackBuffer::with_room(span).ok()?, PackBuffer::with_room(span).ok()?];
+            let [own, library] = shadows.each_mut().map(|shadow| {
+                shadow[..span].fill(GAP);
+                shadow.as_mut_ptr().wrapping_offset(least.wrapping_neg())
+            });
+            // SAFETY: promise 1. From the least displacement on, each shadow has all bytes that `whole`
+            // elements span, and nobody else uses the shadows.
+            let is_unpacked = unsafe {
+                DataMut::from_raw_parts(plan, whole, own).unpack_range(0, bytes).ok()?;
+                original.unpack(bytes, library, count)
+            };
+            is_unpacked.then_some((original, count, span, shadows))
+        });
+        let Some((original, count, span, [own, library])) = compared else { return noted(UNVERIFIED) };
+        let Some(byte) = first_difference(&own[..span], &library[..span]) else { return noted(VERIFIED) };
+        self.differs(whole, ("unpacked", "MPI_Unpack"), byte, [own[byte], library[byte]]);
+        // SAFETY: promise 1, and promise 4 for the elements, as of the caller.
+        unsafe { original.unpack(bytes, origin, count) };
+    }
+
+    /// Prints a difference, the first one of each datatype, and ends the program if the user wants that.
+    fn differs(&self, count: usize, (done, by): (&str, &str), byte: usize, [own, library]: [u8; 2]) {
+        noted(DIFFERENT);
+        if self.original.is_some_and(|original| original.is_told.swap(true, Ordering::Relaxed)) {
+            return;
+        }
+        let Self { built, place, .. } = self;
+        eprintln!(
+            "dtype: DTYPE_VERIFY: {count} elements of {built}, committed in {place}, are {done} otherwise \
+             than by {by}: byte {byte} is {own:#04x}, by {by} {library:#04x}."
+        );
+        if mode::verify() == Some(Verify::Abort) {
+            eprintln!(
+                "dtype: The program ends. With DTYPE_VERIFY=plain it goes on with the library's bytes."
+            );
+            // SAFETY: promise 1.
+            unsafe { ffi::PMPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
+            process::abort();
+        }
+    }
+}
+
+fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
+    if one == other { None } else { one.iter().zip(other).position(|(one, other)| one != other) }
+}
+
+fn noted(what: usize) {
+    COUNTS[what].fetch_add(1, Ordering::Relaxed);
+}
+
+/// Prints the numbers of verified messages, on rank 0 for that rank.
+pub(crate) fn end() {
+    if mode::verify().is_none() || mode::launched_rank().is_some_and(|rank| rank != 0) {
+        return;
+    }
+    let [verified, different, unverified] =
+        [VERIFIED, DIFFERENT, UNVERIFIED].map(|what| COUNTS[what].load(Ordering::Relaxed));
+    eprintln!(
+        "dtype: DTYPE_VERIFY: rank 0 packed or unpacked {verified} messages as MPI_Pack and MPI_Unpack do, \
+         {different} otherwise, and {unverified} without a comparison."
+    );
+}
