@@ -11,6 +11,7 @@ mod input;
 mod models;
 mod outcome;
 mod output;
+mod preload;
 mod record;
 
 use std::{
@@ -23,7 +24,8 @@ use anyhow::{Context, Result, anyhow};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    compare, completions, convert, cost, draw, explain, flatten, man, normalize, reconstruct, report, structs,
+    compare, completions, convert, cost, draw, explain, flatten, man, normalize, reconstruct, report, run,
+    structs,
 };
 use outcome::Outcome;
 
@@ -80,6 +82,12 @@ enum Action {
     /// were not packed. A table has a row for each constructor and place of a commit. Each layout is drawn
     /// with its given and its least-cost tree.
     Report(report::Arguments),
+    /// Run a command whose programs preload the library that fits their MPI library.
+    ///
+    /// Messages of mixed structs and of short blocks are packed by that library, which makes them faster. The
+    /// programs are not compiled again, and receive the same data. The MPI library is found out by `ldd`, and
+    /// for Python by importing mpi4py. Settings are environment variables, such as DTYPE_INTERPOSE=report.
+    Run(run::Arguments),
     /// Print the completion script of a shell.
     Completions(completions::Arguments),
     /// Print the manual page of this command, or of one of its commands.
@@ -126,6 +134,7 @@ fn run(action: Action) -> Result<Outcome> {
         Action::Draw(arguments) => arguments.run(),
         Action::Struct(arguments) => arguments.run(),
         Action::Report(arguments) => arguments.run(),
+        Action::Run(arguments) => arguments.run(),
         Action::Completions(arguments) => arguments.run(Command::command()),
         Action::Man(arguments) => arguments.run(Command::command()),
     }

@@ -12,6 +12,7 @@ pub(crate) mod man;
 pub(crate) mod normalize;
 pub(crate) mod reconstruct;
 pub(crate) mod report;
+pub(crate) mod run;
 pub(crate) mod structs;
 
 use std::{

@@ -1,0 +1,154 @@
+//! The command `run`: a command whose programs preload the library that was built for their MPI library.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    hash::{Hash, Hasher},
+    os::unix::{fs::symlink, process::CommandExt},
+    path::{Path, PathBuf, absolute},
+    process::Command,
+};
+
+use anyhow::{Context, Error, Result, ensure};
+use clap::Args;
+
+use crate::{
+    outcome::Outcome,
+    preload::{
+        library,
+        program::{self, Program},
+    },
+};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Write a report: each rank writes FILE.RANK and FILE.RANK.json, which `dtype report FILE` adds up.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Compare each message with the bytes of the MPI library. A difference ends the program.
+    #[arg(long)]
+    verify: bool,
+    /// Print the command with the preloaded library, for scripts, and run nothing.
+    #[arg(long)]
+    print: bool,
+    /// The program that uses MPI, if a script starts it; or an MPI library.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// The folder of the preloaded libraries. Default: `lib/dtype-mpi`, beside the folder of this command.
+    #[arg(long, value_name = "FOLDER", env = "DTYPE_LIBRARIES")]
+    libraries: Option<PathBuf>,
+    /// The command, with its launcher: mpiexec -n 2 ./program
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Arguments {
+    /// Runs the command in place of this process, or prints it.
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let Self { report, verify, print, program, libraries, mut command } = self;
+        let libraries = libraries.map_or_else(installed, Ok)?;
+        let report = report.map(absolute).transpose().context("--report")?;
+        let programs = match program {
+            Some(program) => {
+                let (at, file) = program::first(&command).context("the command has no program")?;
+                let mpi = program::mpi_of(&program).with_context(|| program.display().to_string())?;
+                ensure!(!mpi.is_empty(), "{}: it is not linked with an MPI library", program.display());
+                vec![Program { at, file, mpi }]
+            }
+            None => program::programs(&command)?,
+        };
+        // From the last one on, since words are inserted.
+        for Program { at, file, mpi } in programs.iter().rev() {
+            let preloaded = preloadable(&library::for_mpi(mpi, &libraries)?)?;
+            // `env` does not search the current folder.
+            if file.parent() == Some(Path::new(".")) {
+                command[*at].clone_from(&file.clone().into_os_string());
+            }
+            let mut words = vec![OsString::from("env"), preload(&preloaded)];
+            words.extend(report.as_ref().map(|report| variable("DTYPE_REPORT", report)));
+            words.extend(verify.then(|| variable("DTYPE_VERIFY", "1")));
+            command.splice(at..at, words);
+        }
+        if print {
+            let words: Vec<_> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+            return Ok((words.join(" ") + "\n").into());
+        }
+        // The process becomes that of the command, or this fails.
+        let error = Command::new(&command[0]).args(&command[1..]).exec();
+        Err(Error::new(error).context(format!("{} cannot be started", command[0].display())))
+    }
+}
+
+/// Returns the folder of the preloaded libraries that were installed with this command.
+fn installed() -> Result<PathBuf> {
+    let command = env::current_exe().and_then(fs::canonicalize).context("the file of this command")?;
+    let prefix = command.parent().and_then(Path::parent).context("the folder of this command")?;
+    Ok(prefix.join("lib/dtype-mpi"))
+}
+
+/// Returns the setting of `LD_PRELOAD`: the library, and behind it the libraries that are set now.
+fn preload(library: &Path) -> OsString {
+    let mut setting = variable("LD_PRELOAD", library);
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        setting.push(":");
+        setting.push(others);
+    }
+    setting
+}
+
+fn variable(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut setting = OsString::from(name);
+    setting.push("=");
+    setting.push(value);
+    setting
+}
+
+/// Returns a path of the library that `LD_PRELOAD` can hold. `LD_PRELOAD` separates paths by spaces and
+/// colons, so a path with one of these gets a link in the folder for temporary files.
+fn preloadable(library: &Path) -> Result<PathBuf> {
+    let ends = |path: &Path| path.to_string_lossy().contains([' ', ':']);
+    let library = absolute(library).context("the path of the preloaded library")?;
+    if !ends(&library) {
+        return Ok(library);
+    }
+    let mut hasher = DefaultHasher::new();
+    library.hash(&mut hasher);
+    let name = library.file_name().unwrap_or_default().to_string_lossy();
+    let link = env::temp_dir().join(format!("{:016x}-{name}", hasher.finish()));
+    ensure!(
+        !ends(&link),
+        "LD_PRELOAD separates paths by spaces and colons, and {} contains one, as TMPDIR does",
+        library.display()
+    );
+    if fs::read_link(&link).is_ok_and(|target| target == library) {
+        return Ok(link);
+    }
+    symlink(&library, &link).with_context(|| format!("a link at {}", link.display()))?;
+    Ok(link)
+}
+
+/// Quotes a word for the shell if it needs to be quoted.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(quoted("--map-by=:OVERSUBSCRIBE"), "--map-by=:OVERSUBSCRIBE");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("$HOME"), "'$HOME'");
+    }
+}

@@ -1,0 +1,110 @@
+//! The preloaded libraries: one file for each MPI library whose handles differ.
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use object::{File, Object, ObjectSymbol};
+
+/// The name by which programs load a library of the ABI of MPI 5 (MPI 5.0 section 20.2), without its number.
+const ABI: &str = "libmpi_abi.so";
+
+/// A symbol that only Open MPI defines.
+const OPEN_MPI: &str = "ompi_mpi_comm_world";
+
+/// The number that ends the names of libraries with MPICH's ABI: `libmpi.so.12`.
+const MPICH: &str = ".so.12";
+
+/// A preloaded library, and the MPI libraries that it serves.
+struct Preloaded {
+    /// The name of the file is `libdtype_mpi-NAME.so`.
+    name: &'static str,
+    family: Family,
+    /// A function that the MPI library must define.
+    defines: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    OpenMpi,
+    Mpich,
+    Abi,
+}
+
+/// All preloaded libraries. The first one that serves an MPI library is chosen.
+const ALL: [Preloaded; 5] = [
+    Preloaded { name: "openmpi-5", family: Family::OpenMpi, defines: "MPI_Session_init" },
+    Preloaded { name: "openmpi-4", family: Family::OpenMpi, defines: "MPI_Init" },
+    // MPI 4.1. MPICH 4.0 defines the persistent collective calls, but they do not work there.
+    Preloaded { name: "mpich-5", family: Family::Mpich, defines: "MPI_Request_get_status_any" },
+    Preloaded { name: "mpich-4", family: Family::Mpich, defines: "MPI_Init" },
+    Preloaded { name: "abi", family: Family::Abi, defines: "MPI_Init" },
+];
+
+/// Returns the preloaded library for an MPI library. `mpi` has the files of that library which a program
+/// loads; the first one is the main one.
+///
+/// # Errors
+/// If the MPI library is not a supported one, is too old, or its preloaded library is not in the folder.
+pub(crate) fn for_mpi(mpi: &[PathBuf], folder: &Path) -> Result<PathBuf> {
+    let main = mpi.first().context("no file of MPI is loaded")?;
+    let mut defined = HashSet::new();
+    for file in mpi {
+        defined.extend(symbols(file, |symbol| symbol.is_definition())?);
+    }
+    let family = family(main, &defined)?;
+    let serves = |of: &&Preloaded| of.family == family && defined.contains(of.defines);
+    let chosen = ALL.iter().find(serves);
+    let chosen = chosen.with_context(|| format!("{} does not define MPI_Init", main.display()))?;
+    let file = folder.join(format!("libdtype_mpi-{}.so", chosen.name));
+    ensure!(
+        file.exists(),
+        "{} is not there: `--libraries FOLDER` names the folder of the preloaded libraries. The Python \
+         package `dtype-mpi` has them; from a checkout, `cargo xtask package` builds them",
+        file.display()
+    );
+    let needed = symbols(&file, |symbol| symbol.is_undefined() && !symbol.is_weak())?;
+    let missing = needed.into_iter().find(|name| is_of_mpi(name) && !defined.contains(name));
+    if let Some(name) = missing {
+        bail!(
+            "{} has an older ABI than the preloaded library, which needs {name}: a newer version of that MPI \
+             library has it",
+            main.display()
+        );
+    }
+    Ok(file)
+}
+
+/// Returns the family of an MPI library.
+fn family(main: &Path, defined: &HashSet<String>) -> Result<Family> {
+    let name = main.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with(ABI) {
+        return Ok(Family::Abi);
+    }
+    if defined.contains(OPEN_MPI) {
+        return Ok(Family::OpenMpi);
+    }
+    ensure!(
+        name.contains(MPICH),
+        "{} is neither Open MPI, nor has it the ABI of MPICH (`libmpi.so.12`) or of MPI 5 (`{ABI}`)",
+        main.display()
+    );
+    Ok(Family::Mpich)
+}
+
+/// Returns the names of dynamic symbols of a file, without versions.
+fn symbols(path: &Path, is_wanted: impl Fn(&object::Symbol<'_, '_>) -> bool) -> Result<Vec<String>> {
+    let name = || path.display().to_string();
+    let bytes = fs::read(path).with_context(name)?;
+    let object = File::parse(&*bytes).with_context(name)?;
+    let wanted = object.dynamic_symbols().filter(|symbol| is_wanted(symbol));
+    Ok(wanted.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect())
+}
+
+/// Returns `true` if an MPI library defines this symbol, by its name.
+fn is_of_mpi(name: &str) -> bool {
+    ["MPI_", "PMPI_", "MPIX_", "MPIR_", "ompi_"].iter().any(|front| name.starts_with(front))
+}
