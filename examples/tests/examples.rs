@@ -162,6 +162,30 @@ fn particles_move_to_other_ranks_and_none_is_lost() {
 
 #[cfg(feature = "mpi")]
 #[test]
+fn values_of_any_type_are_sorted_on_all_ranks() {
+    for ranks in [1, 3, 4] {
+        let expected = format!("{} numbers and as many records are sorted on {ranks} ranks", 1000 * ranks);
+        on_ranks(ranks, env!("CARGO_BIN_EXE_sort"), &expected);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn a_triangle_is_divided_into_unequal_parts() {
+    for ranks in [1, 3, 4] {
+        let expected = format!("the 5050 elements of a triangle came back from {ranks} ranks");
+        on_ranks(ranks, env!("CARGO_BIN_EXE_unequal"), &expected);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn c_sends_structs_of_rust() {
+    on_ranks(2, env!("CARGO_BIN_EXE_mixed"), "C has swapped 100 particles of Rust on 2 ranks");
+}
+
+#[cfg(feature = "mpi")]
+#[test]
 fn a_configuration_reaches_all_ranks() {
     for ranks in [1, 3] {
         let last = format!("rank {}: bridge, first load, 2 materials, output to bridge.out", ranks - 1);

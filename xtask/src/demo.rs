@@ -39,7 +39,7 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
 /// Runs a program in C without the preloaded library and with it.
 fn preloaded(sh: &Shell, library: &Library) -> Result<()> {
     let preloaded = interpose::build(sh, library)?;
-    let program = interpose::in_c(sh, library)?;
+    let program = interpose::example(sh, library, "structs.c")?;
     println!("\n{}: {}, a C program that does not use these crates", library.version, program.name);
     for (how, preloaded) in [("without", None), ("preloaded", Some(&*preloaded))] {
         print!("  {how:10} {}", program.run(library, preloaded)?);

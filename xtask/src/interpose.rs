@@ -43,33 +43,34 @@ fn folder(sh: &Shell, library: &Library) -> PathBuf {
 /// An example program that does not use our crates, and prints its time.
 pub(crate) struct Program {
     /// The path of its source file.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     words: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
 }
 
-/// Compiles the example in C for an MPI library.
-pub(crate) fn in_c(sh: &Shell, library: &Library) -> Result<Program> {
-    let (name, mpicc) = ("examples/interpose/structs.c", library.mpicc());
-    let program = folder(sh, library).join("structs");
-    cmd!(sh, "{mpicc} -O2 -o {program} {name}").quiet().run()?;
-    Ok(Program { name, words: vec![program.into()], environment: Vec::new() })
-}
+/// The names of the example programs, which are in `examples/interpose`.
+const EXAMPLES: [&str; 3] = ["structs.c", "rows.f90", "particles.py"];
 
-/// Returns the examples in Fortran and Python, if their tools are available.
-fn in_others(sh: &Shell, library: &Library) -> Result<Vec<Program>> {
-    let mut programs = Vec::new();
-    let (name, mpif90) = ("examples/interpose/rows.f90", library.mpicc().replace("mpicc", "mpif90"));
-    let program = folder(sh, library).join("rows");
-    if cmd!(sh, "{mpif90} -O2 -o {program} {name}").quiet().ignore_stderr().run().is_ok() {
-        programs.push(Program { name, words: vec![program.into()], environment: Vec::new() });
-    }
-    if let Some(mpi4py) = mpi::mpi4py(sh) {
-        let name = "examples/interpose/particles.py";
-        let environment = xtask::launch::python(library.mpicc(), mpi4py.into(), &folder(sh, library))?;
-        programs.push(Program { name, words: vec!["python3".into(), name.into()], environment });
-    }
-    Ok(programs)
+/// Prepares an example for an MPI library: compiles it, or finds mpi4py.
+///
+/// # Errors
+/// If a tool for its language is missing.
+pub(crate) fn example(sh: &Shell, library: &Library, name: &str) -> Result<Program> {
+    let (file, folder) = (format!("examples/interpose/{name}"), folder(sh, library));
+    let (stem, ending) = name.split_once('.').context("a file name with an ending")?;
+    let compiler = match ending {
+        "c" => library.mpicc().to_owned(),
+        "f90" => library.mpicc().replace("mpicc", "mpif90"),
+        _ => {
+            let mpi4py = mpi::mpi4py(sh).context("mpi4py is missing")?;
+            let environment = xtask::launch::python(library.mpicc(), mpi4py.into(), &folder)?;
+            let words = vec!["python3".into(), file.clone().into()];
+            return Ok(Program { name: file, words, environment });
+        }
+    };
+    let program = folder.join(stem);
+    cmd!(sh, "{compiler} -O2 -o {program} {file}").quiet().ignore_stderr().run()?;
+    Ok(Program { name: file, words: vec![program.into()], environment: Vec::new() })
 }
 
 impl Program {
@@ -90,7 +91,8 @@ pub(crate) fn compare(sh: &Shell, library: &Library, preloaded: &Path) -> Result
     /// The number of runs of each example.
     const RUNS: usize = 5;
     println!("\nWhole programs on {}, without and with the preloaded library:", library.version);
-    for program in [in_c(sh, library)?].into_iter().chain(in_others(sh, library)?) {
+    // An example whose tools are missing is left out.
+    for program in EXAMPLES.iter().filter_map(|name| example(sh, library, name).ok()) {
         let mut times = [const { Vec::new() }; 2];
         for _ in 0..RUNS {
             for (times, preloaded) in times.iter_mut().zip([None, Some(preloaded)]) {
