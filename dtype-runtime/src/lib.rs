@@ -70,6 +70,26 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+// And so is that of the guide.
+#[cfg(all(doctest, feature = "mpi"))]
+#[doc = include_str!("../../docs/guide/first-program.md")]
+mod guide_first_program {}
+#[cfg(all(doctest, feature = "mpi"))]
+#[doc = include_str!("../../docs/guide/transports.md")]
+mod guide_transports {}
+#[cfg(all(doctest, feature = "mpi"))]
+#[doc = include_str!("../../docs/guide/index-lists.md")]
+mod guide_index_lists {}
+#[cfg(all(doctest, feature = "mpi"))]
+#[doc = include_str!("../../docs/guide/messages.md")]
+mod guide_messages {}
+#[cfg(all(doctest, feature = "mpi"))]
+#[doc = include_str!("../../docs/guide/files-and-windows.md")]
+mod guide_files_and_windows {}
+#[cfg(all(doctest, feature = "mpi"))]
+#[doc = include_str!("../../docs/guide/debugging.md")]
+mod guide_debugging {}
+
 #[macro_use]
 mod tuples;
 

@@ -1,5 +1,5 @@
-//! `cargo xtask demo | test | bench | interpose`: the tasks of the workspace. They install what they need, so
-//! that nothing has to be installed by hand.
+//! `cargo xtask demo | example | test | bench | interpose | package`: the tasks of the workspace. They
+//! install what they need, so that nothing has to be installed by hand.
 #![forbid(unsafe_code)]
 
 use std::{
@@ -15,9 +15,11 @@ use test::{Choice, Extent};
 mod bench;
 mod demo;
 mod documents;
+mod example;
 mod house;
 mod interpose;
 mod mpi;
+mod package;
 mod test;
 
 /// Sets up MPI, then runs the demo, the benchmarks or the checks.
@@ -35,6 +37,20 @@ enum Task {
         #[arg(long, value_enum, default_value_t)]
         mpi: Libraries,
     },
+    /// Run an example program, or list all of them.
+    Example {
+        /// The name of the example.
+        name: Option<String>,
+        /// The number of ranks.
+        #[arg(short = 'n', default_value_t = 4)]
+        ranks: usize,
+        /// The MPI library. Default: the first one that is found.
+        #[arg(long, value_enum, default_value_t)]
+        mpi: Libraries,
+        /// Arguments of the example.
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
     /// Measure against the peers, all in one run.
     Bench(bench::Options),
     /// Build the library that existing programs preload, and print how to use it.
@@ -43,6 +59,9 @@ enum Task {
         #[arg(long, value_enum, default_value_t)]
         mpi: Libraries,
     },
+    /// Build the Python package of the command `dtype` and of the preloaded libraries, for people without
+    /// Rust.
+    Package,
     /// Run the checks: format, lints, documentation, unit tests, and the tests on several ranks, with a
     /// sample of the slow cases.
     Test {
@@ -99,8 +118,12 @@ fn run(task: Task) -> Result<()> {
     }
     match task {
         Task::Demo { mpi } => demo::run(mpi),
+        Task::Example { name, ranks, mpi, arguments } => {
+            example::run(name.as_deref(), ranks, mpi, &arguments)
+        }
         Task::Bench(options) => bench::run(options, &called_from),
         Task::Interpose { mpi } => interpose::run(mpi),
+        Task::Package => package::run(),
         Task::Test { mpi, ci, long, only, list } => {
             let extent = if long {
                 Extent::Long

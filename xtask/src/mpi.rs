@@ -195,7 +195,7 @@ pub(crate) fn mpi4py(sh: &Shell) -> Option<PathBuf> {
 }
 
 /// Installs a wheel from PyPI into a folder of its own. On failure, prints the error and returns `None`.
-fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path) -> Option<()> {
+pub(crate) fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path) -> Option<()> {
     eprintln!("Installing {wheel} from PyPI into {} …", folder.display());
     let options =
         ["--no-deps", "--ignore-installed", "--no-warn-script-location", "--root-user-action=ignore"];
