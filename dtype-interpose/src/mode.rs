@@ -3,8 +3,8 @@
 //! - `DTYPE_INTERPOSE`: `on` is the default; `report` changes nothing and only counts; `off` does nothing.
 //! - `DTYPE_DENY`, `DTYPE_ALLOW`: names of calls, separated by commas, as `MPI_Bcast,MPI_I*`. Calls that are
 //!   denied are forwarded unchanged. If any calls are allowed, all others are forwarded unchanged, too.
-//! - `DTYPE_PEERS`: `all` says that all ranks of the job have preloaded this library; `none` says that not
-//!   all ranks receive structs as the same structs.
+//! - `DTYPE_PEERS`: `all` says that all ranks of the job have preloaded this library; `same` says that they
+//!   also run the same program; `none` says that not all ranks receive structs as the same structs.
 //! - `DTYPE_PLAN=first`: datatypes are planned at their first message, whatever that costs.
 //! - `DTYPE_REPORT`: the file of the report. With a report, datatypes are planned at their first message,
 //!   too.
@@ -159,6 +159,9 @@ enum Peers {
     /// The variable is not set: the library searches for peers.
     Unsaid,
     All,
+    /// All ranks have preloaded the library and run the same program, so each rank finds out for all whether
+    /// it receives every message by intercepted calls. `dtype run` says so.
+    Same,
     None,
 }
 
@@ -167,10 +170,13 @@ fn peers() -> Peers {
     static PEERS: OnceLock<Peers> = OnceLock::new();
     *PEERS.get_or_init(|| match env::var("DTYPE_PEERS").as_deref() {
         Ok("all") => Peers::All,
+        Ok("same") => Peers::Same,
         Ok("none") => Peers::None,
         Ok("") | Err(_) => Peers::Unsaid,
         Ok(other) => {
-            warn(format_args!("DTYPE_PEERS={other} is not known; it may be all or none. It is ignored."));
+            warn(format_args!(
+                "DTYPE_PEERS={other} is not known; it may be all, same or none. It is ignored."
+            ));
             Peers::Unsaid
         }
     })
@@ -179,6 +185,11 @@ fn peers() -> Peers {
 /// Returns `true` if the user said that all ranks have preloaded this library.
 pub(crate) fn all_peers() -> bool {
     peers() == Peers::All
+}
+
+/// Returns `true` if the user said that all ranks have preloaded this library and run the same program.
+pub(crate) fn same_peers() -> bool {
+    peers() == Peers::Same
 }
 
 /// Returns `true` if the user said that not all ranks receive structs as the same structs.

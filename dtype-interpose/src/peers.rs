@@ -5,9 +5,10 @@
 //! only if all ranks are peers. A collective call cannot check this, since a rank without this library would
 //! not take part in it. Instead, each rank binds a name before `MPI_Init`: the abstract address of a socket.
 //! `MPI_Init` returns when all ranks have called it. If all names are bound then, all ranks are peers. On
-//! several nodes, the user declares that by `DTYPE_PEERS=all`. A rank that receives some messages by calls
-//! that do not unpack them binds no name. Ranks that do not pack the same calls bind names with different
-//! tokens.
+//! several nodes, the user declares that by `DTYPE_PEERS=all`. `dtype run` knows that all ranks run the same
+//! program with this library, and says so by `DTYPE_PEERS=same`: then each rank decides for all. A rank that
+//! receives some messages by calls that do not unpack them binds no name. Ranks that do not pack the same
+//! calls bind names with different tokens.
 
 use std::{
     env, fs,
@@ -57,7 +58,7 @@ impl Job {
     /// Returns the job as the launcher describes it. Returns `None` if the launcher is unknown or the process
     /// was spawned.
     fn find(callers: &Callers) -> Option<Self> {
-        if env::var_os("PMI_SPAWNED").is_some_and(|spawned| spawned != "0") {
+        if is_spawned() {
             return None;
         }
         let rank = mode::launched_rank()?;
@@ -72,6 +73,11 @@ impl Job {
     fn address(&self, rank: c_int) -> Option<SocketAddr> {
         SocketAddr::from_abstract_name(format!("dtype-mpi/{}/{rank}", self.token)).ok()
     }
+}
+
+/// Returns `true` if a program has started this process (`MPI_Comm_spawn`), and not a launcher.
+fn is_spawned() -> bool {
+    env::var_os("PMI_SPAWNED").is_some_and(|spawned| spawned != "0")
 }
 
 /// Returns a name for the process that has started the ranks of this node: its number and its start time.
@@ -119,7 +125,7 @@ pub(crate) fn arrive() {
     let callers = Callers::now();
     let receives_all = receives_all(&callers);
     RECEIVES_ALL.store(receives_all, Ordering::Relaxed);
-    if mode::all_peers() || !receives_all {
+    if mode::all_peers() || mode::same_peers() || !receives_all {
         return;
     }
     let taken = Job::find(&callers).and_then(|job| {
@@ -144,7 +150,8 @@ pub(crate) fn look() {
         (0..size).all(|rank| job.address(rank).is_some_and(|address| socket.connect_addr(&address).is_ok()))
     };
     let receives_all = RECEIVES_ALL.load(Ordering::Relaxed);
-    let _ = ALL.set(receives_all && (mode::all_peers() || size == 1 || all_are_here()));
+    let are_same = mode::same_peers() && !is_spawned();
+    let _ = ALL.set(receives_all && (mode::all_peers() || are_same || size == 1 || all_are_here()));
 }
 
 /// Releases the name, before `MPI_Finalize`.

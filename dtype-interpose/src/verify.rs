@@ -175,7 +175,7 @@ impl Verified<'_> {
             let mut shadows = [PackBuffer::with_room(span).ok()?, PackBuffer::with_room(span).ok()?];
             let [own, library] = shadows.each_mut().map(|shadow| {
                 shadow[..span].fill(GAP);
-                shadow.as_mut_ptr().wrapping_offset(least.wrapping_neg())
+                shadow.as_mut_ptr().wrapping_sub(least as usize)
             });
             // SAFETY: promise 1. From the least displacement on, each shadow has all bytes that `whole`
             // elements span, and nobody else uses the shadows.

@@ -610,7 +610,7 @@ fn a_mistake_in_the_environment_is_one_line_for_the_job() {
     };
     for (name, value, says) in [
         ("DTYPE_INTERPOSE", "onn", "may be on, report or off"),
-        ("DTYPE_PEERS", "yes", "may be all or none"),
+        ("DTYPE_PEERS", "yes", "may be all, same or none"),
         ("DTYPE_DENY", "MPI_Send,MPI_Snd", "MPI_Snd names no call"),
         ("DTYPE_ALLOW", "*,MPI_Q*", "MPI_Q* names no call"),
         ("DTYPE_REPORT", "/nowhere/at/all/seen", "/nowhere/at/all/seen.0: "),
@@ -789,6 +789,26 @@ fn the_command_preloads_the_library_that_fits() {
     let program = ["--print".as_ref(), "--program".as_ref(), structs.as_os_str()];
     let output = run_command(&script, &program).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("env LD_PRELOAD="));
+}
+
+/// Checks that ranks which cannot see each other's names, as on several nodes, are peers if all run the same
+/// program. Each rank gets a network of its own, which needs a user who may make one.
+#[test]
+fn ranks_of_several_nodes_are_peers_if_told() {
+    // Open MPI packs structs for any rank, and needs a network.
+    let is_mpich = launch::mpiexec().to_string_lossy().contains("mpich");
+    let may = Command::new("unshare").args(["-n", "true"]).status().is_ok_and(|status| status.success());
+    if !is_mpich || !may {
+        eprintln!("not run: only for MPICH, and a user who may make a network for each rank");
+        return;
+    }
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-on-nodes");
+    let program = ["unshare".as_ref(), "-n".as_ref(), structs.as_os_str()];
+    let packed = |settings: &[(&str, OsString)]| counted(&program, settings)[1];
+    // Receives are packed in any case. Half of the messages are sends.
+    assert_eq!(packed(&[]), 400);
+    assert_eq!(packed(&[("DTYPE_PEERS", "same".into())]), 800);
+    assert_eq!(packed(&[("DTYPE_PEERS", "same".into()), ("DTYPE_DENY", "MPI_Recv".into())]), 0);
 }
 
 #[test]

@@ -50,6 +50,9 @@ impl Arguments {
         let Self { report, verify, print, program, libraries, mut command } = self;
         let libraries = libraries.map_or_else(installed, Ok)?;
         let report = report.map(absolute).transpose().context("--report")?;
+        // Ranks on several nodes cannot find out by themselves that all run one program with the library.
+        let is_one_program = program.is_none() && !command.iter().any(|word| word == ":");
+        let are_same = is_one_program && env::var_os("DTYPE_PEERS").is_none();
         let programs = match program {
             Some(program) => {
                 let (at, file) = program::first(&command).context("the command has no program")?;
@@ -61,13 +64,17 @@ impl Arguments {
         };
         // From the last one on, since words are inserted.
         for Program { at, file, mpi } in programs.iter().rev() {
-            let preloaded = preloadable(&library::for_mpi(mpi, &libraries)?)?;
+            // The preloaded library names no MPI library that it needs: it is the one that the program loads,
+            // wherever that is. Python's modules load it where the preloaded library would not find it.
+            let preloaded = library::for_mpi(mpi, &libraries)?;
+            let all = preloaded_first(&[preloaded, mpi[0].clone()])?;
             // `env` does not search the current folder.
             if file.parent() == Some(Path::new(".")) {
                 command[*at].clone_from(&file.clone().into_os_string());
             }
-            let mut words = vec![OsString::from("env"), preload(&preloaded)];
+            let mut words = vec![OsString::from("env"), all];
             words.extend(report.as_ref().map(|report| variable("DTYPE_REPORT", report)));
+            words.extend(are_same.then(|| variable("DTYPE_PEERS", "same")));
             words.extend(verify.then(|| variable("DTYPE_VERIFY", "1")));
             command.splice(at..at, words);
         }
@@ -88,14 +95,15 @@ fn installed() -> Result<PathBuf> {
     Ok(prefix.join("lib/dtype-mpi"))
 }
 
-/// Returns the setting of `LD_PRELOAD`: the library, and behind it the libraries that are set now.
-fn preload(library: &Path) -> OsString {
-    let mut setting = variable("LD_PRELOAD", library);
-    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+/// Returns the setting of `LD_PRELOAD`: these libraries, and behind the first one those that are set now.
+fn preloaded_first([first, last]: &[PathBuf; 2]) -> Result<OsString> {
+    let mut setting = variable("LD_PRELOAD", preloadable(first)?);
+    let others = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
+    for library in others.into_iter().chain([preloadable(last)?.into()]) {
         setting.push(":");
-        setting.push(others);
+        setting.push(library);
     }
-    setting
+    Ok(setting)
 }
 
 fn variable(name: &str, value: impl AsRef<OsStr>) -> OsString {
