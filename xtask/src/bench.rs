@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, interpose, mpi};
+use crate::{Libraries, interpose, mpi, programs};
 
 /// The benchmarks.
 #[derive(Clone, Copy, ValueEnum)]
@@ -44,6 +44,9 @@ pub(crate) enum Name {
     Files,
     /// Half a ping-pong by a program that preloads our library, against direct calls of the MPI library.
     Interpose,
+    /// Programs of other people, as Debian has them, with the preloaded library and without it: the same
+    /// results, and the times.
+    Programs,
     /// A report on each MPI library: which expectations its datatypes meet, and its fitted cost model.
     Guidelines,
 }
@@ -154,6 +157,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 run("bench-pack", &[], &[])?;
             }
         },
+        Name::Programs => programs::run(&sh, quick, record.then(|| Path::new(&rows)))?,
         Name::Guidelines => {
             let report = run_guidelines(&sh, quick, guidelines, called_from)?;
             return if record { write_table(&sh, "BENCHMARKS.md", &label, &report) } else { Ok(()) };

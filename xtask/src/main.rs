@@ -20,6 +20,7 @@ mod house;
 mod interpose;
 mod mpi;
 mod package;
+mod programs;
 mod test;
 
 /// Sets up MPI, then runs the demo, the benchmarks or the checks.
