@@ -127,12 +127,13 @@ pub(crate) unsafe extern \"C\" fn {name}({named}) -> c_int {{
     }
 }
 
-/// Returns the role of the functions that complete what the functions of a row begin, as an expression.
+/// Returns the roles of the functions that complete what the functions of a row begin, as an expression.
 fn completed_by(row: &Row) -> &'static str {
-    match row.role.as_str() {
-        "moves" => "Some(Role::CompletesMoves)",
-        _ if row.has("new_request") => "Some(Role::CompletesRequests)",
-        _ => "None",
+    match (row.role == "moves", row.has("new_request")) {
+        (true, true) => "&[Role::CompletesMoves, Role::CompletesRequests]",
+        (true, false) => "&[Role::CompletesMoves]",
+        (false, true) => "&[Role::CompletesRequests]",
+        (false, false) => "&[]",
     }
 }
 

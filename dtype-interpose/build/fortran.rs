@@ -91,7 +91,7 @@ unsafe fn run(next: Function, {named}error: *mut Integer) {{ unsafe {{
             text,
             "#[unsafe(export_name = {name:?})]
 unsafe extern \"C\" fn {name}({named}error: *mut Integer) {{ unsafe {{
-    static CALL: Call = Call::new(c{name:?}, None);
+    static CALL: Call = Call::new(c{name:?}, &[]);
     run(std::mem::transmute::<*mut c_void, Function>(next_of(&CALL)), {variables}error);
 }} }}
 "

@@ -17,8 +17,8 @@ pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
 /// An intercepted call, with the next function and the decision to pack, both found at the first use.
 pub(crate) struct Call {
     name: &'static CStr,
-    /// The role of the calls that complete its messages.
-    completed_by: Option<Role>,
+    /// The roles of the calls that complete its messages.
+    completed_by: &'static [Role],
     next: AtomicPtr<c_void>,
     /// `UNKNOWN`, `NO` or `YES`.
     packs: AtomicU8,
@@ -29,8 +29,8 @@ const NO: u8 = 1;
 const YES: u8 = 2;
 
 impl Call {
-    /// Creates a call by its name, and the role of the calls that complete its messages.
-    pub const fn new(name: &'static CStr, completed_by: Option<Role>) -> Self {
+    /// Creates a call by its name, and the roles of the calls that complete its messages.
+    pub const fn new(name: &'static CStr, completed_by: &'static [Role]) -> Self {
         let (next, packs) = (AtomicPtr::new(ptr::null_mut()), AtomicU8::new(UNKNOWN));
         Self { name, completed_by, next, packs }
     }

@@ -23,6 +23,7 @@ use crate::{
     lock::lock,
     profile::{self, Prepared},
     staged::{Incoming, Outgoing, StagedBlock},
+    windows::Shared,
 };
 
 /// The buffers that a request uses.
@@ -33,6 +34,8 @@ pub(crate) enum Work {
     /// The sent and the received side of a call, and the argument lists that the library may read until
     /// completion.
     Collective { sides: [Option<StagedBlock>; 2], _lists: Box<dyn Any> },
+    /// A one-sided operation, which calls for its window may complete, too.
+    Move(Shared),
 }
 
 impl Work {
@@ -147,7 +150,8 @@ pub(crate) unsafe fn start(handles: &[MPI_Request]) {
                 Some(Work::Collective { sides, .. }) => {
                     sides.iter_mut().flatten().for_each(|side| side.begin());
                 }
-                Some(Work::Message { sent: None, .. }) | None => {}
+                // One-sided operations are not persistent.
+                Some(Work::Message { sent: None, .. } | Work::Move(_)) | None => {}
             }
         }
     }
@@ -196,6 +200,7 @@ impl Pending {
                 Some(Work::Collective { sides, .. }) => {
                     sides.iter_mut().flatten().for_each(|side| side.finish());
                 }
+                Some(Work::Move(shared)) => shared.finish(),
                 Some(Work::Message { received: None, .. }) | None => {}
             }
         }

@@ -33,8 +33,8 @@ pub(crate) struct Function {
     /// without the suffix, unless its other arguments differ.
     pub name: &'static str,
     pub role: Role,
-    /// The role of the functions that complete what this function begins.
-    pub completed_by: Option<Role>,
+    /// The roles of the functions that complete what this function begins: those of any role may.
+    pub completed_by: &'static [Role],
     /// `true` if this library intercepts the function.
     pub is_intercepted: bool,
 }

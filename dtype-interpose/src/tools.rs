@@ -20,19 +20,18 @@ use crate::{
     table::{self, Role},
 };
 
-/// Returns `true` if all calls of a role that completes messages are intercepted, as far as any loaded object
-/// makes them.
-pub(crate) fn complete_here(completed_by: Option<Role>) -> bool {
+/// Returns `true` if all calls of the roles that complete messages are intercepted, as far as any loaded
+/// object makes them.
+pub(crate) fn complete_here(completed_by: &[Role]) -> bool {
     static REQUESTS: LazyLock<bool> =
         LazyLock::new(|| Callers::now().past_us(Role::CompletesRequests).is_empty());
     static WINDOWS: LazyLock<bool> =
         LazyLock::new(|| Callers::now().past_us(Role::CompletesMoves).is_empty());
-    match completed_by {
-        Some(Role::CompletesRequests) => *REQUESTS,
-        Some(Role::CompletesMoves) => *WINDOWS,
-        Some(role) => Callers::now().past_us(role).is_empty(),
-        None => true,
-    }
+    completed_by.iter().all(|role| match role {
+        Role::CompletesRequests => *REQUESTS,
+        Role::CompletesMoves => *WINDOWS,
+        role => Callers::now().past_us(*role).is_empty(),
+    })
 }
 
 /// The functions of MPI that the currently loaded objects import. Objects that are loaded later are not seen.

@@ -43,7 +43,12 @@ unsafe impl Sync for Handle {}
 /// are freed when the next one is made.
 static UNUSED: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
-/// A datatype with the type map of the program's datatype, which the program cannot free.
+/// The number of bytes that the displacements of an [`Original`] are less than those of the program's
+/// datatype. Its buffers begin as many bytes later, since `MPI_Pack` of MPICH refuses a buffer at address 0
+/// (`MPI_BOTTOM`).
+const SHIFT: MPI_Aint = 64;
+
+/// A datatype with the type map of the program's datatype, but for [`SHIFT`], which the program cannot free.
 pub(crate) struct Original {
     handle: Handle,
     /// `true` if a difference has been printed.
@@ -70,7 +75,7 @@ impl Original {
         let mut copy = datatype;
         // SAFETY: promises 1 and 2 for the datatype; there is room for a handle.
         let is_made = unsafe {
-            ffi::PMPI_Type_contiguous(1, datatype, &raw mut copy) == SUCCESS
+            ffi::PMPI_Type_create_hindexed(1, &1, &-SHIFT, datatype, &raw mut copy) == SUCCESS
                 && ffi::PMPI_Type_commit(&raw mut copy) == SUCCESS
         };
         is_made.then(|| Self { handle: Handle(copy), is_told: AtomicBool::new(false) })
@@ -84,6 +89,7 @@ impl Original {
     unsafe fn pack(&self, origin: *const u8, count: c_int, packed: &mut [u8]) -> bool {
         let Ok(length) = c_int::try_from(packed.len()) else { return false };
         let (mut position, to) = (0, packed.as_mut_ptr().cast());
+        let origin = origin.wrapping_add(SHIFT as usize);
         // SAFETY: promise 1; the handle is live; the elements and the room are as the caller says.
         let code = unsafe {
             let own = ffi::RSMPI_COMM_SELF;
@@ -100,6 +106,7 @@ impl Original {
     unsafe fn unpack(&self, packed: &[u8], origin: *mut u8, count: c_int) -> bool {
         let Ok(length) = c_int::try_from(packed.len()) else { return false };
         let (mut position, from) = (0, packed.as_ptr().cast());
+        let origin = origin.wrapping_add(SHIFT as usize);
         // SAFETY: promise 1; the handle is live; the elements and the bytes are as the caller says.
         let code = unsafe {
             let own = ffi::RSMPI_COMM_SELF;
@@ -117,7 +124,7 @@ impl Original {
             ffi::PMPI_Type_get_true_extent(self.handle.0, &raw mut first, &raw mut length);
         }
         let last = MPI_Aint::try_from(count.checked_sub(1)?).ok()?.checked_mul(extent)?;
-        let least = first.checked_add(last.min(0))?;
+        let least = first.checked_add(SHIFT)?.checked_add(last.min(0))?;
         Some((least, usize::try_from(length.checked_add(last.checked_abs()?)?).ok()?))
     }
 }

@@ -1,12 +1,13 @@
 //! One-sided operations under way with packed buffers (MPI 4.1 chapter 12).
 //!
 //! A packed buffer lives until a call of the program completes the operation on this rank. This call unpacks
-//! the data of an `MPI_Get`.
+//! the data of an `MPI_Get`. An operation with a request is completed by the first call for its request or
+//! for its window.
 
 use std::{
     os::raw::c_int,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -30,8 +31,38 @@ pub(crate) struct Move {
     pub there: (i64, MPI_Datatype),
 }
 
+/// The block of an operation, which its window and its request share. The first of the two that completes
+/// takes it.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<Option<StagedBlock>>>);
+
+impl Shared {
+    fn of(block: StagedBlock) -> Self {
+        BYTES.fetch_add(block.staged.bytes(), Ordering::Release);
+        Self(Arc::new(Mutex::new(Some(block))))
+    }
+
+    fn is_finished(&self) -> bool {
+        lock(&self.0).is_none()
+    }
+
+    /// Unpacks the data of a get, unless this has been done. The lock is held meanwhile: if another thread
+    /// has taken the block, it has also unpacked it when this function returns.
+    ///
+    /// # Safety
+    /// Promise 4 for the buffer of a get.
+    pub unsafe fn finish(&self) {
+        let mut place = lock(&self.0);
+        if let Some(mut block) = place.take() {
+            // SAFETY: the caller's condition.
+            unsafe { block.finish() };
+            BYTES.fetch_sub(block.staged.bytes(), Ordering::Release);
+        }
+    }
+}
+
 /// The blocks of the operations under way, by window and rank, each with its sequence number.
-type UnderWay = HashMap<(usize, c_int), Vec<(u64, StagedBlock)>>;
+type UnderWay = HashMap<(usize, c_int), Vec<(u64, Shared)>>;
 
 static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
 /// The sequence number of the next operation.
@@ -72,15 +103,18 @@ impl Move {
         })
     }
 
-    /// Keeps the block of an operation if its call has succeeded. Returns `code`.
-    pub fn keep(&self, code: c_int, block: Option<StagedBlock>) -> c_int {
-        if let Some(block) = block.filter(|_| code == SUCCESS) {
-            BYTES.fetch_add(block.staged.bytes(), Ordering::Release);
-            let mut under_way = lock(&UNDER_WAY);
-            let blocks = under_way.get_or_insert_default().entry((number(self.window), self.rank));
-            blocks.or_default().push((NUMBER.fetch_add(1, Ordering::AcqRel), block));
+    /// Keeps the block of an operation if its call has succeeded, and returns it for the request.
+    pub fn keep(&self, code: c_int, block: Option<StagedBlock>) -> Option<Shared> {
+        let shared = Shared::of(block.filter(|_| code == SUCCESS)?);
+        let mut under_way = lock(&UNDER_WAY);
+        let blocks = under_way.get_or_insert_default().entry((number(self.window), self.rank)).or_default();
+        if blocks.len() == blocks.capacity() {
+            // Those that their requests have completed are removed again when the list is twice as long.
+            blocks.retain(|(_, shared)| !shared.is_finished());
+            blocks.reserve(blocks.len() + 1);
         }
-        code
+        blocks.push((NUMBER.fetch_add(1, Ordering::AcqRel), shared.clone()));
+        Some(shared)
     }
 }
 
@@ -104,10 +138,9 @@ pub(crate) unsafe fn complete(window: MPI_Win, rank: Option<c_int>, call: impl F
     let map = under_way.get_or_insert_default();
     for ((of, to), blocks) in map.iter_mut() {
         if *of == window && rank.is_none_or(|rank| rank == *to) {
-            for (_, mut block) in blocks.extract_if(.., |(number, _)| *number < next) {
+            for (_, shared) in blocks.extract_if(.., |(number, _)| *number < next) {
                 // SAFETY: the caller's condition.
-                unsafe { block.finish() };
-                BYTES.fetch_sub(block.staged.bytes(), Ordering::Release);
+                unsafe { shared.finish() };
             }
         }
     }

@@ -1,12 +1,13 @@
-//! One-sided operations, and the calls that complete them (MPI 4.1 sections 12.3 and 12.5). Operations with
-//! requests are not intercepted: calls for requests complete them as well as calls for windows.
+//! One-sided operations, and the calls that complete them (MPI 4.1 sections 12.3 and 12.5). Calls for
+//! requests complete operations with requests, and so do calls for windows.
 
 use std::os::raw::c_int;
 
-use mpi::ffi::{MPI_Datatype, MPI_Win};
+use mpi::ffi::{MPI_Datatype, MPI_Request, MPI_Win};
 
 use crate::{
     call::Call,
+    requests::{Kind, Work, keep},
     staged::Argument,
     windows::{self, Move},
 };
@@ -31,7 +32,37 @@ pub(crate) unsafe fn transfer(
         Some((packed, block)) => (packed, Some(block)),
         None => (buffer, None),
     };
-    moved.keep(next(argument), block)
+    let code = next(argument);
+    moved.keep(code, block);
+    code
+}
+
+/// Moves data by an operation with a request (`MPI_Rput`, `MPI_Rget`). The packed buffer is kept until the
+/// request or the operations on the window are complete, whichever the program finds out first.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+#[expect(clippy::too_many_arguments, reason = "the call has as many")]
+pub(crate) unsafe fn transfer_later(
+    call: &Call,
+    buffer: Argument,
+    window: MPI_Win,
+    rank: c_int,
+    count: i64,
+    there: MPI_Datatype,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    let moved = Move { window, rank, there: (count, there) };
+    // SAFETY: promises 1 and 2 for the arguments; promise 3 for the buffer of a put.
+    let (argument, block) = match unsafe { moved.packed(call, buffer) } {
+        Some((packed, block)) => (packed, Some(block)),
+        None => (buffer, None),
+    };
+    let code = next(argument);
+    let work = moved.keep(code, block).map(Work::Move);
+    // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+    unsafe { keep(code, request, Kind::Once, work) }
 }
 
 /// Completes the operations on a window, with one rank or with all (`None`).

@@ -1420,6 +1420,31 @@ static void p_rget(const Case *c) {
     closed(&w);
 }
 
+/* A get that a flush completes: the data is there before its request is known to be complete. The requests of
+   puts complete before the window's calls, many times in one epoch. */
+static void p_rflush(const Case *c) {
+    Window w = window_of(c, 1);
+    MPI_Request request;
+    int done = 0;
+    MPI_Win_lock_all(0, w.window);
+    for (int i = 0; i < 5; i++) {
+        MPI_Rput(c->from, c->count, c->type, other, 0, w.count, w.there, w.window, &request);
+        while (!done) {
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        }
+        done = 0;
+    }
+    MPI_Win_flush(other, w.window);
+    MPI_Barrier(world);
+    MPI_Rget(c->to, c->count, c->type, other, 0, w.count, w.there, w.window, &request);
+    MPI_Win_flush(other, w.window);
+    add(to, ROOM);
+    memset(to, 0x11, ROOM);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(w.window);
+    closed(&w);
+}
+
 static void p_reduce(const Case *c) {
     /* This call is not intercepted. */
     double numbers[4] = {rank, 1, 2, 3}, all[4];
@@ -1495,6 +1520,7 @@ static const struct {
     {"post", p_post},
     {"puts", p_puts},
     {"rget", p_rget},
+    {"rflush", p_rflush},
     {"reduce", p_reduce},
 };
 
