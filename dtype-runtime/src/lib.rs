@@ -5,11 +5,22 @@
 //! of an array and creates typed views of it that are rsmpi buffers. [`pack()`] and [`unpack_into`] convert
 //! values to bytes and back in plain Rust, without MPI. `decode` reads datatypes that were built elsewhere.
 //!
-//! The root of the crate has the items that most programs use. The modules have the rest: [`mod@layout`]
-//! (ready-made layouts such as subarrays and halos, and the sources of layouts), [`mod@pack`] (all operations
-//! on packed bytes, of any layout), `wire` (the ways in which values travel between ranks), `decode`
-//! (existing datatypes), [`message`] (values of any shape and length), [`types`] (the types that MPI can
-//! carry), [`tree`] (type trees, their costs and constructor calls), `marshal` (layouts as bytes).
+//! | you want to | use |
+//! |---|---|
+//! | send structs by rsmpi's calls | [`#[derive(MpiDatatype)]`](derive@MpiDatatype) |
+//! | send a part of an array | [`layout!`], and the ready-made layouts in [`mod@layout`] |
+//! | send structs faster | `send_over`, `receive_values_into`, and all else in `traits` and `wire` |
+//! | send a `String`, a `Vec`, an enum | [`#[derive(MpiMessage)]`](derive@MpiMessage), [`message`] |
+//! | fill ghost cells | `Halo` in [`mod@layout`] |
+//! | move an array to another distribution, or transpose it | `Redistribution` in `wire` |
+//! | read and write memory of other ranks, or files | `window`, `passive_window`, `File` in `wire` |
+//! | reduce by a closure | `Reductions` in `traits` |
+//! | pack to bytes, without MPI | [`pack()`], [`unpack_into`], [`mod@pack`] |
+//! | read a datatype that other code has made | `decode` |
+//! | know what is sent | `tree`, `explain`, `draw` of types and layouts; [`tree`] |
+//! | tell another process of a layout | `marshal` |
+//! | know which types may be fields | [`types`] |
+//! | know what an error means | [`Error`] |
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};

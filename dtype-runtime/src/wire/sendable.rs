@@ -14,9 +14,16 @@ use crate::{
     types::{Values, ValuesMut},
 };
 
-/// A message that can be sent on a [`Wire`](crate::Wire). It is one of these: a value or slice of a type with
-/// [`MpiDatatype`], with or without skipped fields; a `Vec`; [`Values`]; a [`View`]; or [`Data`], which is
-/// any layout of any memory, for example that of a [decoded](crate::decode()) datatype.
+/// A message that can be sent on a [`Wire`](crate::Wire).
+///
+/// | message | sent as | received into as |
+/// |---|---|---|
+/// | a value of a type with [`MpiDatatype`], with or without skipped fields | `&value` | `&mut value` |
+/// | values of such a type | `&array`, `&slice[..]`, `&vec` | `&mut array`, `&mut slice[..]`, `&mut vec` |
+/// | values whose padding is sent, too | [`Values`] | [`ValuesMut`] |
+/// | a part of an array | [`View`]: `&layout.of(&array)` | [`ViewMut`]: `&mut layout.of_mut(&mut array)` |
+/// | any layout of any memory, as that of a [decoded](crate::decode()) datatype | [`Data`] | [`DataMut`] |
+/// | a value that owns data elsewhere, such as a `String` | `send_message` | `receive_message` |
 ///
 /// Only this crate implements the trait.
 #[diagnostic::on_unimplemented(
