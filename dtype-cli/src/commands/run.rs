@@ -6,7 +6,10 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     hash::{Hash, Hasher},
-    os::unix::{fs::symlink, process::CommandExt},
+    os::unix::{
+        fs::{MetadataExt, symlink},
+        process::CommandExt,
+    },
     path::{Path, PathBuf, absolute},
     process::Command,
 };
@@ -130,7 +133,9 @@ fn preloadable(library: &Path) -> Result<PathBuf> {
         "LD_PRELOAD separates paths by spaces and colons, and {} contains one, as TMPDIR does",
         library.display()
     );
-    if fs::read_link(&link).is_ok_and(|target| target == library) {
+    // Another user could make the link lead elsewhere later. `/proc/self` belongs to this user.
+    let is_own = || Some(fs::symlink_metadata(&link).ok()?.uid() == fs::metadata("/proc/self").ok()?.uid());
+    if fs::read_link(&link).is_ok_and(|target| target == library) && is_own() == Some(true) {
         return Ok(link);
     }
     symlink(&library, &link).with_context(|| format!("a link at {}", link.display()))?;

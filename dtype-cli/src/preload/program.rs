@@ -93,11 +93,10 @@ pub(crate) fn mpi_of(program: &Path) -> Result<Vec<PathBuf>> {
     }
     let bytes = fs::read(program).context("it cannot be read")?;
     let Ok(object) = object::File::parse(&*bytes) else { return Ok(Vec::new()) };
-    if is_main(program) {
-        return Ok(vec![program.to_owned()]);
-    }
     let is_dynamic = object.dynamic_symbols().next().is_some();
-    let loaded = if is_dynamic { loaded(program)? } else { Vec::new() };
+    // The program may be an MPI library, of several files.
+    let files = if is_dynamic { loaded(program)? } else { Vec::new() };
+    let loaded = of_mpi([program.to_owned()].into_iter().chain(files));
     if loaded.is_empty() {
         let is_static =
             object.symbols().any(|symbol| symbol.name() == Ok("MPI_Init") && symbol.is_definition());
@@ -110,10 +109,16 @@ pub(crate) fn mpi_of(program: &Path) -> Result<Vec<PathBuf>> {
     Ok(loaded)
 }
 
+/// Returns `true` if a file is an interpreter of Python, by its name: `python3.11`, `python3-dbg`. Names of
+/// other programs may begin with the same word.
+fn is_python(program: &Path) -> bool {
+    let name = name_of(program);
+    let version = name.strip_prefix("python").map(|rest| rest.strip_suffix("-dbg").unwrap_or(rest));
+    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
 /// Returns the interpreter if a file is one of Python, or a script for one.
 fn python(program: &Path) -> Result<Option<PathBuf>> {
-    let is_python =
-        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"python"));
     if is_python(program) {
         return Ok(Some(program.to_owned()));
     }
@@ -148,14 +153,14 @@ for line in open('/proc/self/maps'):
     Ok(of_mpi(printed.lines().map(PathBuf::from)))
 }
 
-/// Returns the files of MPI that the dynamic linker loads with a program.
+/// Returns the files that the dynamic linker loads with a program.
 fn loaded(program: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("ldd").arg(program).output().context("ldd cannot be started")?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     linked(&printed)
 }
 
-/// Reads the files of MPI from the output of `ldd`.
+/// Reads the files from the output of `ldd`.
 fn linked(printed: &str) -> Result<Vec<PathBuf>> {
     let lines = printed.lines().filter_map(|line| line.trim().split_once(" => "));
     let mut files = Vec::new();
@@ -166,7 +171,7 @@ fn linked(printed: &str) -> Result<Vec<PathBuf>> {
         );
         files.push(PathBuf::from(file.rsplit_once(" (0x").map_or(file, |(file, _)| file)));
     }
-    Ok(of_mpi(files.into_iter()))
+    Ok(files)
 }
 
 /// Returns the files of MPI among others, each once, the main one first.
@@ -204,7 +209,17 @@ fn name_of(file: &Path) -> String {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{is_main, linked};
+    use super::{is_main, is_python, linked, of_mpi};
+
+    #[test]
+    fn a_program_that_is_named_after_python_is_not_taken_for_it() {
+        for name in ["python", "python3", "/usr/bin/python3.11", "python3-dbg"] {
+            assert!(is_python(Path::new(name)), "{name}");
+        }
+        for name in ["python_solver", "pythons", "python3-config", "ipython", "python.sh"] {
+            assert!(!is_python(Path::new(name)), "{name}");
+        }
+    }
 
     #[test]
     fn the_library_of_the_c_functions_is_known_by_its_name() {
@@ -235,9 +250,10 @@ mod tests {
             \tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n\
             \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
         let paths = ["/opt/my mpi/lib/libmpi.so.40", "/opt/my mpi/lib/libmpi_mpifh.so.40"].map(PathBuf::from);
-        assert_eq!(linked(printed).unwrap(), paths);
+        assert_eq!(of_mpi(linked(printed).unwrap().into_iter()), paths);
         let error = linked("\tlibmpi.so.40 => not found\n").unwrap_err().to_string();
         assert!(error.contains("libmpi.so.40") && error.contains("LD_LIBRARY_PATH"), "{error}");
-        assert!(linked("\tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n").unwrap().is_empty());
+        let other = linked("\tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n").unwrap();
+        assert!(of_mpi(other.into_iter()).is_empty());
     }
 }
