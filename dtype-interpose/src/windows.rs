@@ -109,7 +109,7 @@ impl Move {
         let mut under_way = lock(&UNDER_WAY);
         let blocks = under_way.get_or_insert_default().entry((number(self.window), self.rank)).or_default();
         if blocks.len() == blocks.capacity() {
-            // Those that their requests have completed are removed again when the list is twice as long.
+            // Requests have completed some blocks. They are removed again when the list is twice as long.
             blocks.retain(|(_, shared)| !shared.is_finished());
             blocks.reserve(blocks.len() + 1);
         }

