@@ -91,7 +91,7 @@ type Ratios = Vec<(f64, String)>;
 ///
 /// # Errors
 /// If the text is not a file of recorded rows.
-pub fn table(text: &str) -> Result<String> {
+fn table(text: &str) -> Result<String> {
     let mut groups: BTreeMap<[String; 3], Ratios> = BTreeMap::new();
     for ((library, case), times) in read(text)? {
         let Some(ours) = times.get(OURS) else { continue };
@@ -122,6 +122,32 @@ pub fn table(text: &str) -> Result<String> {
     Ok(table)
 }
 
+/// The benchmark whose table has a row for each case.
+const PROGRAMS: &str = "programs";
+
+/// Returns a table of programs: the times of each without the preloaded library and with it, in seconds.
+fn programs_table(text: &str) -> Result<String> {
+    let mut table = String::from("| program | library | without | with | ratio |\n|---|---|--:|--:|--:|\n");
+    for ((library, case), times) in read(text)? {
+        let (Some(ours), Some(without)) = (times.get(OURS), times.get("without")) else { continue };
+        let ratio = ours / without;
+        writeln!(table, "| {case} | {library} | {:.2} | {:.2} | {ratio:.2} |", without / 1e6, ours / 1e6)?;
+    }
+    Ok(table)
+}
+
+/// Returns the table of a benchmark's recorded rows.
+///
+/// # Errors
+/// If the text is not a file of recorded rows, or lacks a case of the table.
+pub fn table_of(name: &str, text: &str) -> Result<String> {
+    match name {
+        README_TABLE => readme_table(text),
+        PROGRAMS => programs_table(text),
+        _ => table(text),
+    }
+}
+
 /// The rows of the table in dtype-interpose/README.md: the title, and the case of `cargo xtask bench
 /// interpose`.
 const README_ROWS: [(&str, &str); 4] = [
@@ -139,7 +165,7 @@ pub const README_TABLE: &str = "interpose-readme";
 ///
 /// # Errors
 /// If the text is not a file of recorded rows, or lacks a case.
-pub fn readme_table(text: &str) -> Result<String> {
+fn readme_table(text: &str) -> Result<String> {
     let all = read(text)?;
     let libraries: BTreeSet<&String> = all.keys().map(|(library, _)| library).collect();
     let titles = libraries.iter().map(|library| {
@@ -205,11 +231,10 @@ pub fn insert(page: &str, name: &str, table: &str) -> Result<String> {
 /// If the page or the records cannot be read or are malformed, or if the page cannot be written.
 pub fn write(page: &Path, name: &str, recorded: &Path) -> Result<()> {
     let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
-    let of_rows = if name == README_TABLE { readme_table } else { table };
     let table = if recorded.is_dir() {
         report::recorded(&Results::load(recorded)?)
     } else {
-        of_rows(&read(recorded)?).with_context(|| recorded.display().to_string())?
+        table_of(name, &read(recorded)?).with_context(|| recorded.display().to_string())?
     };
     let text = insert(&read(page)?, name, &table).with_context(|| page.display().to_string())?;
     fs::write(page, text).with_context(|| page.display().to_string())

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use dtype_benches::record::{self, README_TABLE, insert, ratios, readme_table, table};
+use dtype_benches::record::{README_TABLE, insert, ratios, table_of};
 
 /// The page with the table of `cargo xtask bench interpose`.
 const INTERPOSE_PAGE: &str = "dtype-interpose/README.md";
@@ -25,12 +25,13 @@ fn tables_are_those_of_the_recorded_files() {
     let mut count = 0;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")).unwrap() {
         let name = entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
-        let written = insert(&page, &name, &table(&recorded(&name)).unwrap()).unwrap();
+        let written = insert(&page, &name, &table_of(&name, &recorded(&name)).unwrap()).unwrap();
         assert!(written == page, "BENCHMARKS.md is not what benches/recorded/{name}.csv says");
         count += 1;
     }
     assert!(count >= 6, "{count} files");
-    let written = insert(&readme, README_TABLE, &readme_table(&recorded("interpose")).unwrap()).unwrap();
+    let written =
+        insert(&readme, README_TABLE, &table_of(README_TABLE, &recorded("interpose")).unwrap()).unwrap();
     assert!(written == readme, "{INTERPOSE_PAGE} is not what benches/recorded/interpose.csv says");
 }
 
@@ -90,6 +91,6 @@ fn the_pages_for_users_have_no_other_figures() {
 #[test]
 fn a_recorded_file_without_a_case_is_an_error() {
     let without = recorded("interpose").replace("plain: a number,ours", "plain: a number,other");
-    let error = record::readme_table(&without).unwrap_err().to_string();
+    let error = table_of(README_TABLE, &without).unwrap_err().to_string();
     assert!(error.contains("has no `ours` of `plain: a number`"), "{error}");
 }

@@ -1,5 +1,7 @@
 //! `cargo xtask demo`: the demo on 2 and 4 ranks, on each MPI library.
 
+use std::{fs, thread};
+
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
@@ -20,10 +22,13 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
             return Ok(());
         }
     };
+    if let Some(load) = load() {
+        eprintln!("{load}: the times below will be too long, and will vary.");
+    }
     for library in &libraries {
         eprintln!("Building the demo for {} …", library.version);
         let _environment = library.enter(&sh);
-        cmd!(sh, "cargo build --quiet --release --package dtype-examples --bin demo").quiet().run()?;
+        cmd!(sh, "cargo build --release --package dtype-examples --bin demo").quiet().run()?;
         for ranks in [2, 4] {
             println!("════ {}, {ranks} ranks ════\n", library.version);
             let demo = library.target(&sh).join("release/demo");
@@ -34,6 +39,16 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
         preloaded(&sh, library)?;
     }
     Ok(())
+}
+
+/// Returns the load of the machine in words, if other programs need more than half of its cores.
+fn load() -> Option<String> {
+    // The mean number of programs that ran or waited in the last minute (proc_loadavg(5)).
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let running: f64 = text.split(' ').next()?.parse().ok()?;
+    let cores = thread::available_parallelism().ok()?.get();
+    (running > cores as f64 / 2.0)
+        .then(|| format!("This machine is busy, {running} programs on {cores} cores"))
 }
 
 /// Runs a program in C without the preloaded library and with it.

@@ -93,7 +93,7 @@ impl Example {
             return Ok(());
         }
         let name = &self.name;
-        cmd!(sh, "cargo build --quiet --release --package dtype-examples --bin {name}").quiet().run()?;
+        cmd!(sh, "cargo build --release --package dtype-examples --bin {name}").quiet().run()?;
         let program = library.target(sh).join("release").join(name);
         let status = xtask::launch::on_ranks(&library.mpiexec, ranks, program).args(arguments).status();
         let status = status.with_context(|| format!("{} cannot be started", library.mpiexec))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask demo | example | test | bench | interpose | package`: the tasks of the workspace. They
+//! `cargo xtask demo | example | test | bench | docs | interpose | package`: the tasks of the workspace. They
 //! install what they need, so that nothing has to be installed by hand.
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ use test::{Choice, Extent};
 
 mod bench;
 mod demo;
+mod docs;
 mod documents;
 mod example;
 mod house;
@@ -54,6 +55,8 @@ enum Task {
     },
     /// Measure against the peers, all in one run.
     Bench(bench::Options),
+    /// Build the guide as a book with a search, and the documentation of the crates.
+    Docs,
     /// Build the library that existing programs preload, and print how to use it.
     Interpose {
         /// The MPI library.
@@ -123,6 +126,7 @@ fn run(task: Task) -> Result<()> {
             example::run(name.as_deref(), ranks, mpi, &arguments)
         }
         Task::Bench(options) => bench::run(options, &called_from),
+        Task::Docs => docs::run(),
         Task::Interpose { mpi } => interpose::run(mpi),
         Task::Package => package::run(),
         Task::Test { mpi, ci, long, only, list } => {

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
 use crate::{
@@ -17,124 +17,255 @@ use crate::{
     mpi::{self, Library},
 };
 
-/// Debian's packages with the programs.
-const PACKAGES: [&str; 2] = ["scalapack-mpi-test", "python3-mpi4py-fft"];
-
-/// The tests of ScaLAPACK and of the BLACS: they send columns and blocks of matrices.
-const SCALAPACK: [&str; 14] = [
-    "xdlu",
-    "xdllt",
-    "xdqr",
-    "xdinv",
-    "xdbrd",
-    "xdhrd",
-    "xdtrd",
-    "xdsep",
-    "xdsvd",
-    "xzlu",
-    "xzinv",
-    "PBLAS/dpb3tst",
-    "xCbtest",
-    "xFbtest",
+/// Debian's packages with the programs and the libraries that they use.
+const PACKAGES: [&str; 11] = [
+    "scalapack-mpi-test",
+    "python3-mpi4py-fft",
+    "python3-petsc4py-real",
+    "python3-slepc4py-real",
+    "python3-h5py-mpi",
+    "libp4est-dev",
+    "libpnetcdf-dev",
+    "lammps",
+    "cmake",
+    "gfortran",
+    "python3-pip",
 ];
+
+/// What starts a program: a file of Debian's test programs of ScaLAPACK, or a file of `benches/programs`.
+enum Start {
+    Installed(&'static str),
+    /// A program in C, and the libraries that it is linked to.
+    C(&'static str, &'static [&'static str]),
+    Python(&'static str),
+    Lammps(&'static str),
+}
+
+/// Programs that run on each MPI library. The tests of ScaLAPACK and of the BLACS send columns and blocks of
+/// matrices.
+const EVERYWHERE: [(&str, Start); 16] = [
+    ("DDTBench's patterns", Start::C("patterns.c", &[])),
+    ("dtFFT", Start::C("dtfft.c", &["-ldtfft"])),
+    ("xdlu", Start::Installed("xdlu")),
+    ("xdllt", Start::Installed("xdllt")),
+    ("xdqr", Start::Installed("xdqr")),
+    ("xdinv", Start::Installed("xdinv")),
+    ("xdbrd", Start::Installed("xdbrd")),
+    ("xdhrd", Start::Installed("xdhrd")),
+    ("xdtrd", Start::Installed("xdtrd")),
+    ("xdsep", Start::Installed("xdsep")),
+    ("xdsvd", Start::Installed("xdsvd")),
+    ("xzlu", Start::Installed("xzlu")),
+    ("xzinv", Start::Installed("xzinv")),
+    ("PBLAS", Start::Installed("PBLAS/dpb3tst")),
+    ("BLACS in C", Start::Installed("xCbtest")),
+    ("BLACS in Fortran", Start::Installed("xFbtest")),
+];
+
+/// Programs whose libraries Debian has for Open MPI alone.
+const ON_OPEN_MPI: [(&str, Start); 7] = [
+    ("mpi4py-fft", Start::Python("transpose.py")),
+    ("PETSc", Start::Python("poisson.py")),
+    ("SLEPc", Start::Python("eigenvalues.py")),
+    ("HDF5", Start::Python("hdf5.py")),
+    ("PnetCDF", Start::C("netcdf.c", &["-lpnetcdf"])),
+    ("p4est", Start::C("forest.c", &["-lp4est", "-lsc"])),
+    ("LAMMPS", Start::Lammps("melt.lammps")),
+];
+
+/// The programs of a quick run.
+const QUICK: [&str; 6] = ["DDTBench's patterns", "dtFFT", "xdlu", "BLACS in C", "mpi4py-fft", "LAMMPS"];
 
 /// A program of other people.
 struct Program {
-    name: String,
+    name: &'static str,
     words: Vec<PathBuf>,
     ranks: usize,
     /// The folder where it is started, with its input.
     folder: PathBuf,
     /// `true` if it ends by `MPI_Abort`, which is its last test. There is no report then.
     aborts: bool,
+    /// What is preloaded in all runs, besides our library.
+    preloaded: Option<PathBuf>,
 }
 
 /// The measured times and results of a program.
 struct Measured {
-    name: String,
     /// The medians without the preloaded library and with it.
     times: [Duration; 2],
-    /// The first line of the report: how many messages have derived datatypes, and what could be won.
-    report: String,
+    /// The messages that would be packed, and all messages. `None` if the program ends without a report.
+    messages: Option<[u64; 2]>,
+}
+
+impl Measured {
+    /// Returns the name of a program with the number of messages.
+    fn case(&self, name: &str) -> String {
+        match self.messages {
+            Some([packed, all]) => format!("{name}: {packed} of {all} messages packed"),
+            None => name.to_owned(),
+        }
+    }
 }
 
 /// Measures all programs on Open MPI and MPICH. Writes the medians to `rows`, if it is given.
 pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()> {
     mpi::install(sh, &PACKAGES)?;
     cmd!(sh, "cargo build --quiet --release --package dtype-cli").quiet().run()?;
+    let yielding = mpi::yielding(sh)?;
     let mut text = String::from("library,case,contender,microseconds\n");
+    let mut failed = Vec::new();
     for library in mpi::set_up(sh, Libraries::All)? {
         let preloaded = interpose::build(sh, &library)?;
-        println!("\n{}: seconds without → with, ratio; messages of derived datatypes", library.version);
-        for program in all(sh, &library, is_quick)? {
-            let measured = program.measure(sh, &library, &preloaded, if is_quick { 1 } else { 5 })?;
+        println!("\n{}: seconds without → with, ratio", library.version);
+        let also = (library.name == "mpich").then_some(&*yielding);
+        for program in all(sh, &library, is_quick, also)? {
+            let measured = match program.measure(sh, &library, &preloaded, is_quick) {
+                Ok(measured) => measured,
+                Err(error) => {
+                    println!("  {:24} {error:#}", program.name);
+                    failed.push(program.name);
+                    continue;
+                }
+            };
             let [without, with] = measured.times.map(|time| time.as_secs_f64());
             println!(
-                "  {:24} {without:7.2} → {with:7.2}  {:5.2}  {}",
-                measured.name,
-                with / without,
-                measured.report
+                "  {:60} {without:7.2} → {with:7.2}  {:5.2}",
+                measured.case(program.name),
+                with / without
             );
             for (contender, time) in [("ours", with), ("without", without)] {
-                writeln!(text, "{},{},{contender},{:.0}", library.label(), measured.name, time * 1e6)?;
+                let (library, case) = (library.label(), measured.case(program.name));
+                writeln!(text, "{library},{case},{contender},{:.0}", time * 1e6)?;
             }
         }
     }
-    rows.map_or(Ok(()), |rows| Ok(fs::write(rows, text)?))
+    if let Some(rows) = rows {
+        fs::write(rows, text)?;
+    }
+    ensure!(failed.is_empty(), "these programs failed or had other results: {}", failed.join(", "));
+    Ok(())
 }
 
-/// Returns the programs that are installed for a library.
-fn all(sh: &Shell, library: &Library, is_quick: bool) -> Result<Vec<Program>> {
-    let mut programs = Vec::new();
+/// Prepares the programs of a library.
+fn all(sh: &Shell, library: &Library, is_quick: bool, preloaded: Option<&Path>) -> Result<Vec<Program>> {
+    let root = sh.current_dir();
     // The programs read their input from the folder where they are started, and some write there.
-    let input = sh.current_dir().join("target/programs");
+    let input = root.join("target/programs");
     sh.remove_path(&input)?;
     cmd!(sh, "cp -r /usr/share/scalapack {input}").quiet().run()?;
-    let folder = Path::new("/usr/lib/x86_64-linux-gnu/scalapack").join(format!("{}-tests", library.name));
-    for name in SCALAPACK.iter().take(if is_quick { 4 } else { SCALAPACK.len() }) {
-        let file = folder.join(name);
-        let own = match *name {
-            "xCbtest" | "xFbtest" => input.join("BLACS"),
-            name if name.starts_with("PBLAS") => input.join("PBLAS"),
-            _ => input.clone(),
+    let installed = Path::new("/usr/lib/x86_64-linux-gnu/scalapack").join(format!("{}-tests", library.name));
+    let dtfft = dtfft(sh, library)?;
+    let python_path = format!("PYTHONPATH={}", of_petsc().join(":"));
+    let (sources, compiled) = (root.join("benches/programs"), library.target(sh).join("programs"));
+    sh.create_dir(&compiled)?;
+    let more = if library.name == "openmpi" { &ON_OPEN_MPI[..] } else { &[] };
+    let chosen = EVERYWHERE.iter().chain(more).filter(|(name, _)| !is_quick || QUICK.contains(name));
+    let mut programs = Vec::new();
+    for (name, start) in chosen {
+        let (mut folder, mut ranks) = (input.clone(), 4);
+        let words = match start {
+            Start::Installed(file) => {
+                match *file {
+                    "xCbtest" | "xFbtest" => folder.push("BLACS"),
+                    file if file.starts_with("PBLAS") => folder.push("PBLAS"),
+                    _ => {}
+                }
+                vec![installed.join(file)]
+            }
+            Start::C(file, libraries) => {
+                let (source, program) = (sources.join(file), compiled.join(file).with_extension(""));
+                let mut links: Vec<_> = libraries.iter().map(|&library| library.to_owned()).collect();
+                if links == ["-ldtfft"] {
+                    let (build, include) = (dtfft.display(), dtfft.join("include"));
+                    let include = include.display();
+                    links.extend([
+                        format!("-I{include}"),
+                        format!("-L{build}"),
+                        format!("-Wl,-rpath,{build}"),
+                    ]);
+                }
+                let mpicc = library.mpicc();
+                cmd!(sh, "{mpicc} -O2 -Wall -o {program} {source} {links...}").quiet().run()?;
+                ranks = if *file == "patterns.c" { 2 } else { 4 };
+                vec![program]
+            }
+            // Debian's MPI packages are those of its own Python.
+            Start::Python(file) => {
+                vec!["env".into(), (&python_path).into(), "/usr/bin/python3".into(), sources.join(file)]
+            }
+            Start::Lammps(file) => {
+                let words = ["lmp", "-log", "none", "-in"].map(PathBuf::from);
+                words.into_iter().chain([sources.join(file)]).collect()
+            }
         };
-        if file.exists() {
-            let aborts = own.ends_with("BLACS");
-            programs.push(Program {
-                name: (*name).to_owned(),
-                words: vec![file],
-                ranks: 4,
-                folder: own,
-                aborts,
-            });
-        }
-    }
-    // Debian's mpi4py is built for Open MPI.
-    if library.name == "openmpi" {
-        let file = sh.current_dir().join("benches/python/transpose.py");
-        let words = vec!["/usr/bin/python3".into(), file];
-        let name = "mpi4py-fft".to_owned();
-        programs.push(Program { name, words, ranks: 4, folder: input, aborts: false });
+        let aborts = folder.ends_with("BLACS");
+        programs.push(Program {
+            name,
+            words,
+            ranks,
+            folder,
+            aborts,
+            preloaded: preloaded.map(Path::to_owned),
+        });
     }
     Ok(programs)
 }
 
+/// Returns the folders of the Python packages of PETSc and SLEPc, which Debian has outside Python's own.
+fn of_petsc() -> Vec<String> {
+    let folders = ["petsc", "slepc"].map(|name| {
+        let all = fs::read_dir(format!("/usr/lib/{name}dir"));
+        let version = all.ok().and_then(|mut all| all.find_map(Result::ok)).map(|entry| entry.path());
+        version.map(|path| path.join("x86_64-linux-gnu-real/lib/python3/dist-packages").display().to_string())
+    });
+    folders.into_iter().flatten().collect()
+}
+
+/// Builds dtFFT from PyPI's sources for an MPI library, if it is not built yet, and returns the folder of its
+/// library. The headers are in the folder `include` there.
+fn dtfft(sh: &Shell, library: &Library) -> Result<PathBuf> {
+    const VERSION: &str = "dtfft-3.2.0";
+    let tools = sh.current_dir().join("target/mpi");
+    let (source, build) = (tools.join(VERSION), tools.join(format!("{VERSION}-{}", library.name)));
+    if sh.path_exists(build.join("libdtfft.so")) {
+        return Ok(build);
+    }
+    if !sh.path_exists(&source) {
+        let wanted = VERSION.replace('-', "==");
+        cmd!(sh, "python3 -m pip download --quiet --no-deps -d {tools} {wanted}").quiet().run()?;
+        cmd!(sh, "tar -xzf {source}.tar.gz -C {tools}").quiet().run()?;
+    }
+    let mpicc = library.mpicc();
+    let compilers = [("C", "mpicc"), ("CXX", "mpicxx"), ("Fortran", "mpif90")]
+        .map(|(language, name)| format!("-DCMAKE_{language}_COMPILER={}", mpicc.replace("mpicc", name)));
+    cmd!(sh, "cmake -S {source} -B {build} -DCMAKE_BUILD_TYPE=Release {compilers...}")
+        .quiet()
+        .ignore_stdout()
+        .ignore_stderr()
+        .run()?;
+    cmd!(sh, "cmake --build {build} --parallel 2").quiet().ignore_stdout().ignore_stderr().run()?;
+    let include = build.join("include");
+    cmd!(sh, "cp -r {source}/include {include}").quiet().run()?;
+    cmd!(sh, "cp {build}/dtfft_config.h {include}").quiet().run()?;
+    Ok(build)
+}
+
 impl Program {
     /// Runs the program without the preloaded library and with it in turn, and compares what it prints.
-    fn measure(&self, sh: &Shell, library: &Library, preloaded: &Path, runs: usize) -> Result<Measured> {
-        let report = self.report(sh, library, preloaded)?;
-        let preload = format!("LD_PRELOAD={}", preloaded.display());
-        let (expected, _) = self.run(library, &[])?;
-        let verified = [preload.clone(), "DTYPE_VERIFY=1".to_owned()];
+    fn measure(&self, sh: &Shell, library: &Library, preloaded: &Path, is_quick: bool) -> Result<Measured> {
+        let (expected, time) = self.run(library, None, &[])?;
+        let messages = self.messages(sh, library, preloaded)?;
         let same = |found: Vec<String>| {
-            ensure!(found == expected, "{}: another result: {}", self.name, difference(&expected, &found));
+            ensure!(found == expected, "another result: {}", difference(&expected, &found));
             Ok(())
         };
-        same(self.run(library, &verified)?.0)?;
+        same(self.run(library, Some(preloaded), &["DTYPE_VERIFY=1"])?.0)?;
+        // Short programs run more often, since their times vary more.
+        let runs = if is_quick { 1 } else { (10.0 / time.as_secs_f64()).clamp(3.0, 7.0) as usize };
         let mut times = [const { Vec::new() }; 2];
         for _ in 0..runs {
-            for (times, settings) in times.iter_mut().zip([&[][..], std::slice::from_ref(&preload)]) {
-                let (found, time) = self.run(library, settings)?;
+            for (times, preloaded) in times.iter_mut().zip([None, Some(preloaded)]) {
+                let (found, time) = self.run(library, preloaded, &[])?;
                 same(found)?;
                 times.push(time);
             }
@@ -143,34 +274,49 @@ impl Program {
             times.sort_unstable();
             times[times.len() / 2]
         });
-        Ok(Measured { name: self.name.clone(), times, report })
+        Ok(Measured { times, messages })
     }
 
-    /// Returns the first line of a report of the program, which is run without packing.
-    fn report(&self, sh: &Shell, library: &Library, preloaded: &Path) -> Result<String> {
+    /// Counts the messages that would be packed, and all messages, in a run without packing.
+    fn messages(&self, sh: &Shell, library: &Library, preloaded: &Path) -> Result<Option<[u64; 2]>> {
         if self.aborts {
-            return Ok("it ends by MPI_Abort, without a report".to_owned());
+            return Ok(None);
         }
         let file = sh.current_dir().join("target/programs-report");
-        let settings =
-            [("LD_PRELOAD", preloaded), ("DTYPE_REPORT", &*file), ("DTYPE_INTERPOSE", Path::new("report"))];
-        let settings = settings.map(|(name, value)| format!("{name}={}", value.display()));
-        self.run(library, &settings)?;
+        let report = format!("DTYPE_REPORT={}", file.display());
+        self.run(library, Some(preloaded), &[&report, "DTYPE_INTERPOSE=report"])?;
         let printed = cmd!(sh, "target/release/dtype report {file}").quiet().read()?;
-        let line = printed.lines().next().unwrap_or_default();
-        Ok(line.split_once(": ").map_or(line, |(_, counts)| counts).to_owned())
+        // … messages were counted, 320 of 14080 would be packed.
+        let first = printed.lines().next().unwrap_or_default();
+        let counts = first.split_once("counted, ").and_then(|(_, counts)| counts.split_once(" would"));
+        let numbers = counts.and_then(|(counts, _)| counts.split_once(" of "));
+        let [Some(packed), Some(all)] = [numbers.map(|(packed, _)| packed), numbers.map(|(_, all)| all)]
+        else {
+            bail!("the report says `{first}`");
+        };
+        Ok(Some([packed.parse()?, all.parse()?]))
     }
 
     /// Runs the program, and returns what it prints except times, and the time that it takes.
-    fn run(&self, library: &Library, settings: &[String]) -> Result<(Vec<String>, Duration)> {
+    fn run(
+        &self,
+        library: &Library,
+        preloaded: Option<&Path>,
+        settings: &[&str],
+    ) -> Result<(Vec<String>, Duration)> {
         let mut command: Command = xtask::launch::on_ranks(&library.mpiexec, self.ranks, "env");
+        let all: Vec<_> = preloaded.into_iter().chain(self.preloaded.as_deref()).map(Path::display).collect();
+        if !all.is_empty() {
+            let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+            command.arg(format!("LD_PRELOAD={}", all.join(":")));
+        }
         command.args(settings).args(&self.words).current_dir(&self.folder);
         let started = Instant::now();
         let finished = xtask::launch::run(&mut command, Duration::from_mins(10));
         let took = started.elapsed();
-        let finished = finished.with_context(|| format!("{} cannot be started", self.name))?;
+        let finished = finished.context("it cannot be started")?;
         let is_over = finished.status.is_some_and(|status| status.success());
-        ensure!(is_over || self.aborts, "{} {settings:?} failed:\n{}", self.name, finished.output);
+        ensure!(is_over || self.aborts, "with {preloaded:?} {settings:?}, it failed:\n{}", finished.output);
         let mut results = results(&finished.output);
         if self.aborts {
             // The test of repeatable sums is skipped in some runs: it depends on the time.
@@ -181,12 +327,13 @@ impl Program {
     }
 }
 
-/// Returns the words of each line that are no decimal numbers, which may be times. Lines of this library and
-/// of MPI libraries are left out, and the order of lines, which depends on the ranks.
+/// Returns the words of each line that are no decimal numbers or times of day, which depend on the run. Lines of
+/// this library and of MPI libraries are left out, and the order of lines, which depends on the ranks.
 fn results(output: &str) -> Vec<String> {
     let is_result = |line: &&str| !line.starts_with("dtype:") && !line.starts_with('[');
     let words = |line: &str| {
-        let is_time = |word: &&str| word.contains('.') && word.parse::<f64>().is_ok();
+        let is_time =
+            |word: &&str| word.contains(['.', ':']) && word.starts_with(|c: char| c.is_ascii_digit());
         line.split_whitespace().filter(|word| !is_time(word)).collect::<Vec<_>>().join(" ")
     };
     let mut lines: Vec<_> = output.lines().filter(is_result).map(words).collect();
