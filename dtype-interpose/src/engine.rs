@@ -18,7 +18,7 @@ use mpi::{
 
 use crate::{
     peers,
-    policy::{Policy, base_of},
+    policy::{Policy, base_of, has_long_runs},
     truncation_guard::TruncationGuard,
     verify::Original,
 };
@@ -70,7 +70,8 @@ impl Engine {
         let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype) })?;
         let (plan, tree) = (decoded.plan()?, decoded.tree());
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
-        let for_peers = base_of(tree).is_none() && !Current::JOINS_STRUCTS;
+        let is_mixed = base_of(tree).is_none();
+        let for_peers = is_mixed && !Current::JOINS_STRUCTS && !has_long_runs(tree, &plan);
         let [sent, received] = if for_peers {
             [false, true].map(|is_received| Policy::of_signature(tree, is_received))
         } else {

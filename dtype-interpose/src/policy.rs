@@ -74,14 +74,31 @@ impl Policy {
     /// # Errors
     /// The reason why no messages are packed.
     pub fn of_signature(tree: &TypeTree, is_received: bool) -> Result<Self, String> {
-        let bytes = tree.measure().map_or(0, |measure| measure.size);
-        let mean = bytes.checked_div(stretches(tree).map_or(1, Stretches::in_a_circle)).unwrap_or(0);
-        let most = if is_received { 160 } else { 80 };
-        if mean > most {
+        let most = if is_received { RECEIVED } else { 80 };
+        if mean_run(tree) > most {
             return Err("runs of one type, which the library copies equally fast".to_owned());
         }
         Ok(Self::from(LEAST))
     }
+}
+
+/// The longest mean run of one base type, in bytes, for which peers receive `MPI_PACKED`.
+const RECEIVED: u64 = 160;
+
+/// Returns `true` if a layout has far longer runs of one base type than blocks, as chosen items of several
+/// arrays have. Without gaps they are a few long blocks, which every library copies quickly. Such a signature
+/// is never sent as `MPI_PACKED`, so it does not matter if the other side has another layout of it.
+pub(crate) fn has_long_runs(tree: &TypeTree, plan: &Plan) -> bool {
+    /// The number of blocks in a run from which on a run is far longer.
+    const BLOCKS: u64 = 8;
+    let run = mean_run(tree);
+    run > RECEIVED && run / BLOCKS >= mean_block(plan) as u64
+}
+
+/// Returns the mean length of a run of one base type, in bytes.
+fn mean_run(tree: &TypeTree) -> u64 {
+    let bytes = tree.measure().map_or(0, |measure| measure.size);
+    bytes.checked_div(stretches(tree).map_or(1, Stretches::in_a_circle)).unwrap_or(0)
 }
 
 /// The measured limits of a library.
@@ -402,6 +419,25 @@ mod tests {
         assert_eq!(base_of(&mixed), None);
         assert_eq!(base_of(&TypeTree::vector(0, 8, leaf(BaseType::I8))), None);
         assert_eq!(base_of(&TypeTree::Leaf(BaseType::DoubleInt)), None);
+    }
+
+    /// Checks that a message of them is no `MPI_PACKED`, which not every receiver of the signature expects.
+    #[test]
+    fn chosen_items_of_arrays_have_long_runs() {
+        let chosen = |count: i64, base| {
+            let places: Vec<_> = (0..count).map(|i| 24 * i + i % 2 * 8).collect();
+            TypeTree::index(places, leaf(base))
+        };
+        let plan = |tree: &TypeTree| Plan::new(tree).unwrap();
+        for (count, is_long) in [(10, false), (100, true), (10_000, true)] {
+            let items = [chosen(count, BaseType::F64), chosen(count, BaseType::I32)];
+            let tree = TypeTree::structure([0, 24 * count + 8], items);
+            assert_eq!(has_long_runs(&tree, &plan(&tree)), is_long, "{count}");
+            assert!(!is_long || Policy::of_signature(&tree, true).is_err(), "{count}");
+        }
+        let rows = TypeTree::vector(100, 8, leaf(BaseType::F64));
+        let blocks = TypeTree::structure([0, 900], [rows, leaf(BaseType::I32)]);
+        assert!(!has_long_runs(&blocks, &plan(&blocks)));
     }
 
     #[test]

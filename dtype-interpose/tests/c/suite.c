@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Messages that are under way at the same time have a region each. */
-enum { REGION = 1 << 16, ROOM = 8 * REGION, KINDS = 16, MANY = 6 };
+enum { REGION = 1 << 16, ROOM = 8 * REGION, KINDS = 17, MANY = 6 };
 
 /* With the standard's ABI, the library may be MPICH. */
 #if defined MPICH_VERSION || defined MPI_ABI
@@ -63,7 +63,7 @@ static void errors(MPI_Errhandler handler) {
 
 static const char *const kinds[KINDS] = {
     "column", "rows",   "list",   "lengths", "record",  "records", "nested", "cube",
-    "lower",  "before", "shorts", "pairs",   "doubles", "dup",     "long",   "bytes",
+    "lower",  "before", "shorts", "pairs",   "doubles", "dup",     "long",   "bytes",   "arrays",
 };
 
 static MPI_Datatype committed(MPI_Datatype type, int resize, long extent) {
@@ -161,9 +161,21 @@ static MPI_Datatype make(int kind) {
     case 14:
         MPI_Type_vector(9, 256, 300, MPI_DOUBLE, &type);
         return committed(type, 0, 0);
-    default:
+    case 15:
         MPI_Type_vector(100, 3, 8, MPI_BYTE, &type);
         return committed(type, 0, 0);
+    default: {
+        /* Chosen items of two arrays: blocks are far shorter than runs of one base type. */
+        MPI_Datatype types[2];
+        MPI_Type_create_indexed_block(40, 1, indices, MPI_DOUBLE, &types[0]);
+        MPI_Type_create_indexed_block(40, 1, indices, MPI_INT, &types[1]);
+        int ones[2] = {1, 1};
+        MPI_Aint at[2] = {0, 1600};
+        MPI_Type_create_struct(2, ones, at, types, &type);
+        MPI_Type_free(&types[0]);
+        MPI_Type_free(&types[1]);
+        return committed(type, 1, 2400);
+    }
     }
 }
 
@@ -1254,7 +1266,7 @@ static void p_between(const Case *c) {
 
 /* The datatype of the target without gaps: single values or records. */
 static MPI_Datatype gapless(int kind) {
-    static const int of[KINDS] = {0, 1, 1, 0, 9, 9, -1, 0, 2, 3, 3, 4, 0, 5, 0, 6};
+    static const int of[KINDS] = {0, 1, 1, 0, 9, 9, -1, 0, 2, 3, 3, 4, 0, 5, 0, 6, -1};
     MPI_Datatype bases[] = {MPI_DOUBLE, MPI_INT, MPI_LONG, MPI_SHORT, MPI_2INT, MPI_FLOAT, MPI_BYTE};
     MPI_Datatype type, whole;
     if (of[kind] < 0) {
@@ -1574,7 +1586,8 @@ int main(int arguments, char **argument) {
                 continue;
             }
             MPI_Datatype type = make(kind);
-            int few = is_mpich && kind >= 4 && kind <= 6 && programs[p].buffers;
+            int is_mixed = (kind >= 4 && kind <= 6) || kind == 16;
+            int few = is_mpich && is_mixed && programs[p].buffers;
             int many = counts_of(type, few, counts);
             sum = 0xcbf29ce484222325u;
             for (int i = 0; i < many; i++) {
