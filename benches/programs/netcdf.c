@@ -23,7 +23,8 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const char *path = argc > 1 ? argv[1] : "cube.nc";
     check(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_OFFSET, MPI_INFO_NULL, &file));
-    for (int i = 0; i < 3; i++) check(ncmpi_def_dim(file, (const char *[]){"z", "y", "x"}[i], SIDE, &names[i]));
+    const char *const axes[3] = {"z", "y", "x"};
+    for (int i = 0; i < 3; i++) check(ncmpi_def_dim(file, axes[i], SIDE, &names[i]));
     check(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, names, &variable));
     check(ncmpi_enddef(file));
     MPI_Offset share = SIDE / ranks, own = share * SIDE * SIDE;

@@ -117,7 +117,8 @@ static MPI_Datatype lammps(int atoms) {
     MPI_Datatype parts[7];
     MPI_Aint displacements[7];
     for (int i = 0; i < 7; i++) {
-        parts[i] = i < 2 ? at_indices(atoms, 3, MPI_DOUBLE) : at_indices(atoms, 1, i == 2 ? MPI_DOUBLE : MPI_INT);
+        MPI_Datatype number = i < 3 ? MPI_DOUBLE : MPI_INT;
+        parts[i] = at_indices(atoms, i < 2 ? 3 : 1, number);
         displacements[i] = (MPI_Aint)i * atoms * 5 * 24;
     }
     return together(7, displacements, parts);

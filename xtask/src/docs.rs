@@ -151,22 +151,23 @@ fn summary(of_guide: &str) -> Result<String> {
 /// Returns the page of all compile errors: the code of each case, and what the compiler says of it.
 fn errors(cases: &Path) -> Result<String> {
     let mut text = String::from(
-        "# All errors of the macros\n\nEach code below does not compile; the compiler's words follow. They are \
-         those of the tests in `tests/ui`.\n",
+        "# All errors of the macros\n\nEach code below does not compile; the compiler's words follow. They \
+         are those of the tests in `tests/ui`.\n",
     );
     for topic in sorted(cases)? {
-        let of_topic: Vec<_> =
-            sorted(&topic)?.into_iter().filter(|path| path.with_extension("stderr") != *path).collect();
-        let failing: Vec<_> = of_topic.iter().filter(|path| path.with_extension("stderr").exists()).collect();
+        let mut failing = sorted(&topic)?;
+        failing.retain(|path| {
+            path.extension().is_some_and(|ending| ending == "rs") && path.with_extension("stderr").exists()
+        });
         if failing.is_empty() {
             continue;
         }
         writeln!(text, "\n## {}", words(&topic))?;
         for case in failing {
-            let code = fs::read_to_string(case)?;
+            let code = fs::read_to_string(&case)?;
             let said = fs::read_to_string(case.with_extension("stderr"))?;
             let code = code.trim_end().trim_end_matches("fn main() {}").trim_end();
-            writeln!(text, "\n### {}\n\n```rust,ignore\n{code}\n```\n", words(case))?;
+            writeln!(text, "\n### {}\n\n```rust,ignore\n{code}\n```\n", words(&case))?;
             for line in messages(&said) {
                 writeln!(text, "{line}")?;
             }

@@ -20,6 +20,7 @@ mod example;
 mod house;
 mod interpose;
 mod mpi;
+mod nodes;
 mod package;
 mod programs;
 mod test;

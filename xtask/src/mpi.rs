@@ -13,6 +13,7 @@ use xshell::{PushEnv, Shell, cmd};
 use crate::Libraries;
 
 /// An MPI library on this machine.
+#[derive(Clone)]
 pub(crate) struct Library {
     /// The name, such as `openmpi` or `mpich`, which is also the name of its target folder.
     pub(crate) name: &'static str,
@@ -22,6 +23,8 @@ pub(crate) struct Library {
     pub(crate) mpiexec: String,
     /// The folder of its shared libraries, if the system does not find them by itself.
     lib: Option<PathBuf>,
+    /// The folder of a libclang that the system does not find by itself.
+    libclang: Option<PathBuf>,
 }
 
 /// The MPI libraries: the name, words that `mpiexec --version` prints, and Debian's packages.
@@ -57,6 +60,11 @@ impl Library {
         self.lib.as_deref()
     }
 
+    /// Returns this library with another launcher.
+    pub(crate) fn with_launcher(&self, mpiexec: &Path) -> Self {
+        Self { mpiexec: mpiexec.display().to_string(), ..self.clone() }
+    }
+
     /// Makes cargo build and run against this library, until the guards are dropped.
     pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> Vec<PushEnv<'a>> {
         let mut environment = vec![
@@ -65,6 +73,12 @@ impl Library {
             sh.push_env(xtask::launch::MPIEXEC, &self.mpiexec),
         ];
         environment.extend(self.lib.as_ref().map(|lib| sh.push_env("LD_LIBRARY_PATH", lib)));
+        if let Some(folder) = &self.libclang {
+            environment.push(sh.push_env("LIBCLANG_PATH", folder));
+            // The wheel lacks the headers of the compiler itself, such as `stddef.h`.
+            let headers = cmd!(sh, "cc -print-file-name=include").quiet().read().unwrap_or_default();
+            environment.push(sh.push_env("BINDGEN_EXTRA_CLANG_ARGS", format!("-I{headers}")));
+        }
         environment
     }
 }
@@ -112,25 +126,44 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     if missing.is_empty() {
         return Ok(before);
     }
-    match install(sh, &missing) {
-        // One library is enough if the user did not choose one.
-        Err(error) if choice == Libraries::All && !before.is_empty() && has_libclang() => {
-            eprintln!("{error:#}\n\nThe MPI libraries that were found are used.\n");
-            Ok(before)
+    let Err(error) = install(sh, &missing) else {
+        let after = found();
+        ensure!(after.len() == wanted.len(), "installed, but `mpicc` and `mpiexec` are not on the path");
+        return Ok(after);
+    };
+    // One library is enough if the user did not choose one. Wheels need no rights.
+    eprintln!("{error:#}\n");
+    let mut libraries = if before.is_empty() { newest(sh) } else { before };
+    libraries.retain(|library| wanted.iter().any(|(name, ..)| library.name.starts_with(name)));
+    if !has_libclang() && !libraries.is_empty() {
+        let folder = sh.current_dir().join("target/mpi/libclang");
+        let own = folder.join("clang/native");
+        if !own.exists() && install_wheel(sh, "libclang", "--target", &folder).is_none() {
+            return Err(error);
         }
-        Err(error) => Err(error),
-        Ok(()) => {
-            let after = found();
-            ensure!(after.len() == wanted.len(), "installed, but `mpicc` and `mpiexec` are not on the path");
-            Ok(after)
+        for library in &mut libraries {
+            library.libclang = Some(own.clone());
         }
     }
+    if libraries.is_empty() {
+        return Err(error);
+    }
+    let versions: Vec<_> = libraries.iter().map(|library| &*library.version).collect();
+    eprintln!("The MPI libraries that were found are used: {}.\n", versions.join(", "));
+    Ok(libraries)
 }
 
 fn find(sh: &Shell, name: &'static str, signs: &[&str]) -> Option<Library> {
     COMMANDS.into_iter().find_map(|(mpicc, mpiexec)| {
         let version = version(sh, mpicc, mpiexec, signs)?;
-        Some(Library { name, version, mpicc: mpicc.to_owned(), mpiexec: mpiexec.to_owned(), lib: None })
+        Some(Library {
+            name,
+            version,
+            mpicc: mpicc.to_owned(),
+            mpiexec: mpiexec.to_owned(),
+            lib: None,
+            libclang: None,
+        })
     })
 }
 
@@ -158,7 +191,7 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
         let _path = sh.push_env("LD_LIBRARY_PATH", &lib);
         let (mpicc, mpiexec) = (mpicc.to_str()?.to_owned(), mpiexec.to_str()?.to_owned());
         let version = version(sh, &mpicc, &mpiexec, LIBRARIES[row].1)?;
-        Some(Library { name, version, mpicc, mpiexec, lib: Some(lib) })
+        Some(Library { name, version, mpicc, mpiexec, lib: Some(lib), libclang: None })
     });
     found.collect()
 }
@@ -238,10 +271,24 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
             packages.join(" ")
         );
     }
+    let is_installed = |package: &&&str| {
+        let status = cmd!(sh, "dpkg-query --show").args(["--showformat=${Status}", package]);
+        status.quiet().ignore_stderr().read().is_ok_and(|status| status.ends_with(" installed"))
+    };
+    let packages: Vec<_> = packages.iter().filter(|package| !is_installed(package)).copied().collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
     let root = cmd!(sh, "id -u").quiet().read().is_ok_and(|id| id == "0");
+    ensure!(
+        root || exists(sh, "sudo"),
+        "missing: {0}. Only root may install them, and there is no `sudo`. Somebody with these rights may \
+         run this command: apt-get install {0}",
+        packages.join(" ")
+    );
     let sudo: &[&str] = if root { &[] } else { &["sudo"] };
     let environment = "DEBIAN_FRONTEND=noninteractive";
-    eprintln!("Installing what is missing: {}", packages.join(" "));
+    eprintln!("Installing what is missing, which takes a minute: {}", packages.join(" "));
     let words = |command: &[&str]| -> Vec<String> {
         sudo.iter().chain(&["env", environment]).chain(command).map(ToString::to_string).collect()
     };

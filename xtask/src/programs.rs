@@ -32,7 +32,7 @@ const PACKAGES: [&str; 11] = [
     "python3-pip",
 ];
 
-/// What starts a program: a file of Debian's test programs of ScaLAPACK, or a file of `benches/programs`.
+/// The way to start a program: a file of ScaLAPACK's test programs, or a file of `benches/programs`.
 enum Start {
     Installed(&'static str),
     /// A program in C, and the libraries that it is linked to.
@@ -43,7 +43,7 @@ enum Start {
 
 /// Programs that run on each MPI library. The tests of ScaLAPACK and of the BLACS send columns and blocks of
 /// matrices.
-const EVERYWHERE: [(&str, Start); 16] = [
+const EVERYWHERE: [(&str, Start); 15] = [
     ("DDTBench's patterns", Start::C("patterns.c", &[])),
     ("dtFFT", Start::C("dtfft.c", &["-ldtfft"])),
     ("xdlu", Start::Installed("xdlu")),
@@ -53,7 +53,6 @@ const EVERYWHERE: [(&str, Start); 16] = [
     ("xdbrd", Start::Installed("xdbrd")),
     ("xdhrd", Start::Installed("xdhrd")),
     ("xdtrd", Start::Installed("xdtrd")),
-    ("xdsep", Start::Installed("xdsep")),
     ("xdsvd", Start::Installed("xdsvd")),
     ("xzlu", Start::Installed("xzlu")),
     ("xzinv", Start::Installed("xzinv")),
@@ -85,14 +84,15 @@ struct Program {
     folder: PathBuf,
     /// `true` if it ends by `MPI_Abort`, which is its last test. There is no report then.
     aborts: bool,
-    /// What is preloaded in all runs, besides our library.
+    /// A library that is preloaded in all runs, besides ours.
     preloaded: Option<PathBuf>,
 }
 
 /// The measured times and results of a program.
 struct Measured {
-    /// The medians without the preloaded library and with it.
-    times: [Duration; 2],
+    /// The medians without the preloaded library and with it. `None` if the program aborts, which takes
+    /// longer or shorter by chance.
+    times: Option<[Duration; 2]>,
     /// The messages that would be packed, and all messages. `None` if the program ends without a report.
     messages: Option<[u64; 2]>,
 }
@@ -127,7 +127,11 @@ pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()>
                     continue;
                 }
             };
-            let [without, with] = measured.times.map(|time| time.as_secs_f64());
+            let Some(times) = measured.times else {
+                println!("  {:60} the same", program.name);
+                continue;
+            };
+            let [without, with] = times.map(|time| time.as_secs_f64());
             println!(
                 "  {:60} {without:7.2} → {with:7.2}  {:5.2}",
                 measured.case(program.name),
@@ -260,8 +264,11 @@ impl Program {
             Ok(())
         };
         same(self.run(library, Some(preloaded), &["DTYPE_VERIFY=1"])?.0)?;
+        if self.aborts {
+            return Ok(Measured { times: None, messages });
+        }
         // Short programs run more often, since their times vary more.
-        let runs = if is_quick { 1 } else { (10.0 / time.as_secs_f64()).clamp(3.0, 7.0) as usize };
+        let runs = if is_quick { 1 } else { (12.0 / time.as_secs_f64()).clamp(5.0, 15.0) as usize };
         let mut times = [const { Vec::new() }; 2];
         for _ in 0..runs {
             for (times, preloaded) in times.iter_mut().zip([None, Some(preloaded)]) {
@@ -274,7 +281,7 @@ impl Program {
             times.sort_unstable();
             times[times.len() / 2]
         });
-        Ok(Measured { times, messages })
+        Ok(Measured { times: Some(times), messages })
     }
 
     /// Counts the messages that would be packed, and all messages, in a run without packing.
@@ -327,8 +334,8 @@ impl Program {
     }
 }
 
-/// Returns the words of each line that are no decimal numbers or times of day, which depend on the run. Lines of
-/// this library and of MPI libraries are left out, and the order of lines, which depends on the ranks.
+/// Returns the words of each line that are no decimal numbers or times of day, which depend on the run. Lines
+/// of this library and of MPI libraries are left out, and the order of lines, which depends on the ranks.
 fn results(output: &str) -> Vec<String> {
     let is_result = |line: &&str| !line.starts_with("dtype:") && !line.starts_with('[');
     let words = |line: &str| {

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, house, mpi};
+use crate::{Libraries, docs, house, mpi, nodes::Nodes};
 
 /// The extent of a run. Each includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -332,7 +332,12 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
             count.cargo_test(sh, &[WITHOUT_MPI, &["--test=limits"]].concat())
         }),
     ];
+    steps.push(Step::new("book", 150, |sh, _| docs::book(sh).map(drop)));
+    steps.push(Step::new("licences", 5, licences));
     for library in libraries {
+        steps.push(Step::new(format!("nodes@{}", library.label()), 900, |sh, count| {
+            on_two_nodes(sh, library, count)
+        }));
         steps.push(Step::new(format!("sweeps@{}", library.label()), 3600, |sh, count| {
             sweep(sh, library, count)
         }));
@@ -351,6 +356,30 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
         Ok(())
     }));
     steps
+}
+
+/// Checks the licences and the sources of all dependencies.
+fn licences(sh: &Shell, _: &mut Count) -> Result<()> {
+    if mpi::exists(sh, "cargo-deny") {
+        return Ok(cmd!(sh, "cargo deny --all-features check licenses bans sources").quiet().run()?);
+    }
+    println!("not run: cargo-deny was not found; `cargo install cargo-deny` installs it");
+    Ok(())
+}
+
+/// Runs the tests between ranks, and those of preloaded programs, on two nodes that reach each other by TCP.
+fn on_two_nodes(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result<()> {
+    let nodes = match Nodes::new(sh) {
+        Ok(nodes) => nodes,
+        Err(error) => {
+            println!("not run: two nodes could not be made here ({error:#})");
+            return Ok(());
+        }
+    };
+    let library = nodes.launcher(library)?;
+    let _environment = library.enter(sh);
+    count.cargo_test(sh, &[WITH_MPI, BRIEF_SCENARIOS].concat())?;
+    preloaded(sh, &["in_c", "collective", "verify"], count)
 }
 
 /// Runs the tests between ranks, optimized, with all cases of generated programs and types and of hostile
