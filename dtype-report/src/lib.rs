@@ -1,6 +1,22 @@
 //! Reports of how programs use datatypes: the number of messages, the time for packing, and the time that an
 //! MPI library would have taken. A preloaded library counts on each rank; the command `dtype report` reads
 //! the reports.
+//!
+//! ```
+//! use dtype_report::{Report, SortBy, Usage};
+//!
+//! // Each rank writes its report as JSON.
+//! let row = Usage { built: "vector(f64)".into(), messages: 10, bytes: 8000, ..Usage::default() };
+//! let of_rank = Report { ranks: 1, of: 2, datatypes: vec![row], ..Report::default() };
+//! let text = serde_json::to_string(&of_rank).unwrap();
+//!
+//! // The rows of the ranks are added up.
+//! let mut all: Report = serde_json::from_str(&text).unwrap();
+//! all.add(&of_rank);
+//! all.sort(SortBy::Bytes);
+//! assert_eq!((all.ranks, all.datatypes[0].messages), (2, 20));
+//! assert!(all.table(10).contains("vector(f64)"));
+//! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -61,12 +61,12 @@ impl<'a> Nodes<'a> {
         let agent = self.folder.join("agent");
         let agent = agent.display();
         let hosts = |slots: u32| format!("{NETWORK}.1:{slots},{NETWORK}.2:{slots}");
+        // UCX would find that the nodes share memory, and `osc rdma` has no windows over TCP.
         let options = if library.name.starts_with("openmpi") {
-            let hosts = hosts(64);
-            format!("--mca plm_rsh_agent '{agent}' --mca btl tcp,self --host {hosts} --map-by node")
+            let settings = format!("--mca plm_rsh_agent '{agent}' --mca btl tcp,self --mca osc pt2pt,sm");
+            format!("{settings} --host {} --map-by node", hosts(64))
         } else {
-            let hosts = hosts(1);
-            format!("-launcher ssh -launcher-exec '{agent}' -hosts {hosts}")
+            format!("-genv UCX_TLS tcp,self -launcher ssh -launcher-exec '{agent}' -hosts {}", hosts(1))
         };
         let mpiexec = &library.mpiexec;
         let path = self.script(

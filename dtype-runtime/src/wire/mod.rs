@@ -129,6 +129,16 @@ pub use table::{table_followed, table_library, table_line, table_row};
 pub use window::{Epoch, Lock, PassiveWindow, Window, passive_window, window};
 
 /// The way that a message is transferred: see the [module](self).
+///
+/// ```no_run
+/// use dtype_runtime::{Wire, traits::*};
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// world.process_at_rank(1).send_over(Wire::Auto, &vec![(0u8, 0.5f64); 1000])?;
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wire {
     /// The least-cost MPI datatype of the message.
