@@ -253,7 +253,12 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     }));
     steps.push(Step::new("structs", 15, structs));
     steps.push(Step::new("optimized", if full { 325 } else { 35 }, move |sh, count| {
-        let _cases = sh.push_env("PROPTEST_CASES", if full { "2000" } else { "200" });
+        let cases = match extent {
+            Extent::Brief => "200",
+            Extent::Full => "500",
+            Extent::Long => "2000",
+        };
+        let _cases = sh.push_env("PROPTEST_CASES", cases);
         let slow = ["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"];
         if !full {
             return count.cargo_test(sh, &["--release", "--package=dtype-core", slow[0], slow[1], slow[2]]);
