@@ -86,13 +86,38 @@ impl Policy {
 const RECEIVED: u64 = 160;
 
 /// Returns `true` if a layout has far longer runs of one base type than blocks, as chosen items of several
-/// arrays have. Without gaps they are a few long blocks, which every library copies quickly. Such a signature
-/// is never sent as `MPI_PACKED`, so it does not matter if the other side has another layout of it.
+/// arrays have, and no message of it is cut within a value. Without gaps they are a few long blocks, which
+/// every library copies quickly. Such a signature is never sent as `MPI_PACKED`, so it does not matter if the
+/// other side has another layout of it.
 pub(crate) fn has_long_runs(tree: &TypeTree, plan: &Plan) -> bool {
     /// The number of blocks in a run from which on a run is far longer.
     const BLOCKS: u64 = 8;
     let run = mean_run(tree);
-    run > RECEIVED && run / BLOCKS >= mean_block(plan) as u64
+    run > RECEIVED
+        && run / BLOCKS >= mean_block(plan) as u64
+        && tree.gapless().is_ok_and(|dense| is_cut_between_values(&dense))
+}
+
+/// Returns `true` if each value of packed bytes lies at a multiple of its size, in all elements of a message.
+/// MPICH cuts a message without gaps at multiples of 8 bytes, and MPICH 4.0 cannot receive a value that is cut
+/// in two into a struct.
+fn is_cut_between_values(dense: &TypeTree) -> bool {
+    let sound = |child: &TypeTree, places: &[i64]| {
+        let alignment = child.measure().map_or(0, |measure| measure.alignment as i64);
+        is_cut_between_values(child) && places.iter().all(|place| place.checked_rem(alignment) == Some(0))
+    };
+    match dense {
+        TypeTree::Leaf(base) => base.size() == base.alignment() && base.size() <= 8,
+        TypeTree::Vector { stride, child, .. } => sound(child, &[*stride]),
+        TypeTree::Index { displacements, child } => sound(child, displacements),
+        TypeTree::IndexBucket { stride, displacements, child, .. } => {
+            sound(child, &[*stride]) && sound(child, displacements)
+        }
+        TypeTree::Struct { displacements, children } => {
+            let ends = dense.measure().is_ok_and(|measure| measure.size % measure.alignment == 0);
+            ends && children.iter().zip(displacements).all(|(child, place)| sound(child, &[*place]))
+        }
+    }
 }
 
 /// Returns the mean length of a run of one base type, in bytes.
@@ -435,6 +460,10 @@ mod tests {
             assert_eq!(has_long_runs(&tree, &plan(&tree)), is_long, "{count}");
             assert!(!is_long || Policy::of_signature(&tree, true).is_err(), "{count}");
         }
+        // The integers end at half of a double: the next element's doubles are cut.
+        let items = [chosen(100, BaseType::F64), chosen(101, BaseType::I32)];
+        let odd = TypeTree::structure([0, 2500], items);
+        assert!(!has_long_runs(&odd, &plan(&odd)));
         let rows = TypeTree::vector(100, 8, leaf(BaseType::F64));
         let blocks = TypeTree::structure([0, 900], [rows, leaf(BaseType::I32)]);
         assert!(!has_long_runs(&blocks, &plan(&blocks)));

@@ -210,6 +210,13 @@ fn programs_in_c_receive_the_same() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/suite.c", "suite"), 700, &[]);
 }
 
+/// Checks messages between two layouts of one signature. MPICH 4.0 cannot receive a value that it has cut in two
+/// into a struct, so a message without gaps must not be cut there.
+#[test]
+fn layouts_of_one_signature_receive_each_other() {
+    is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays"), 20, &["2000"]);
+}
+
 /// Returns the functions of MPI that a header declares or a library defines: names with a letter in lower
 /// case.
 fn functions<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
@@ -414,7 +421,7 @@ fn programs_that_go_past_us_receive_the_same() {
     ] {
         let option = format!("-D{name}=P{name}");
         let suite = compiled(&mpicc(), &[&option], "tests/c/suite.c", &format!("suite-past-{name}"));
-        is_the_same_with_it(&suite, 3 * 16, &programs);
+        is_the_same_with_it(&suite, 3 * 17, &programs);
     }
 }
 
@@ -692,7 +699,7 @@ fn tools_may_go_past_us_with_some_calls() {
             compiled(&mpicc(), &[option, "-shared", "-fPIC"], "tests/c/past.c", &format!("lib{option}.so"));
         let tool = launch::preloaded(&tool).unwrap().display().to_string();
         let plain = lines(&suite, &[false, false], &programs);
-        assert!(plain.len() >= 3 * 16, "{plain:?}");
+        assert!(plain.len() >= 3 * 17, "{plain:?}");
         let libraries = format!("{tool}:{}", library().display());
         assert_eq!(lines_with(&libraries, &suite, &[true, true], &programs, &AT_ONCE), plain, "{option}");
     }
