@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, mpi};
+use crate::{Libraries, house, mpi};
 
 /// Further parts of the book: pages that are not in the guide's own table of contents.
 const PARTS: [(&str, &[&str]); 2] = [
@@ -94,18 +94,16 @@ pub(crate) fn book(sh: &Shell) -> Result<PathBuf> {
     sh.remove_path(&folder)?;
     sh.create_dir(&pages)?;
     sh.write_file(folder.join("book.toml"), BOOK)?;
-    for page in cmd!(sh, "git ls-files *.md examples docs packaging").quiet().read()?.lines() {
-        let to = pages.join(page);
-        sh.create_dir(to.parent().unwrap_or(&pages))?;
-        if page == "README.md" {
+    let mut files = Vec::new();
+    house::sources(&root, &mut files)?;
+    for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md")) {
+        let page = file.strip_prefix(&root)?;
+        let mut text = sh.read_file(file)?;
+        if page == Path::new("README.md") {
             // The book shows its table of contents on each page.
-            sh.write_file(
-                to,
-                sh.read_file(page)?.replace("](docs/SUMMARY.md)", "](docs/guide/first-program.md)"),
-            )?;
-        } else {
-            sh.copy_file(page, to)?;
+            text = text.replace("](docs/SUMMARY.md)", "](docs/guide/first-program.md)");
         }
+        sh.write_file(pages.join(page), text)?;
     }
     sh.write_file(pages.join(ERRORS), errors(&root.join("tests/ui"))?)?;
     sh.write_file(pages.join("SUMMARY.md"), summary(&fs::read_to_string(root.join("docs/SUMMARY.md"))?)?)?;

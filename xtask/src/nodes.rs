@@ -74,7 +74,7 @@ impl<'a> Nodes<'a> {
             &format!("mpiexec-{}", library.name),
             &format!(
                 "#!/bin/sh\nexec ip netns exec dtype-1 unshare --uts sh -c 'hostname node1; exec \"$@\"' sh \
-                 {mpiexec} {options} \"$@\"\n"
+                 '{mpiexec}' {options} \"$@\"\n"
             ),
         )?;
         Ok(library.with_launcher(&path))

@@ -41,21 +41,26 @@ enum Start {
     Lammps(&'static str),
 }
 
+/// Returns a test program of ScaLAPACK.
+const fn tester(name: &'static str) -> (&'static str, Start) {
+    (name, Start::Installed(name))
+}
+
 /// Programs that run on each MPI library. The tests of ScaLAPACK and of the BLACS send columns and blocks of
 /// matrices.
 const EVERYWHERE: [(&str, Start); 15] = [
     ("DDTBench's patterns", Start::C("patterns.c", &[])),
     ("dtFFT", Start::C("dtfft.c", &["-ldtfft"])),
-    ("xdlu", Start::Installed("xdlu")),
-    ("xdllt", Start::Installed("xdllt")),
-    ("xdqr", Start::Installed("xdqr")),
-    ("xdinv", Start::Installed("xdinv")),
-    ("xdbrd", Start::Installed("xdbrd")),
-    ("xdhrd", Start::Installed("xdhrd")),
-    ("xdtrd", Start::Installed("xdtrd")),
-    ("xdsvd", Start::Installed("xdsvd")),
-    ("xzlu", Start::Installed("xzlu")),
-    ("xzinv", Start::Installed("xzinv")),
+    tester("xdlu"),
+    tester("xdllt"),
+    tester("xdqr"),
+    tester("xdinv"),
+    tester("xdbrd"),
+    tester("xdhrd"),
+    tester("xdtrd"),
+    tester("xdsvd"),
+    tester("xzlu"),
+    tester("xzinv"),
     ("PBLAS", Start::Installed("PBLAS/dpb3tst")),
     ("BLACS in C", Start::Installed("xCbtest")),
     ("BLACS in Fortran", Start::Installed("xFbtest")),
@@ -84,8 +89,8 @@ struct Program {
     folder: PathBuf,
     /// `true` if it ends by `MPI_Abort`, which is its last test. There is no report then.
     aborts: bool,
-    /// A library that is preloaded in all runs, besides ours.
-    preloaded: Option<PathBuf>,
+    /// The library by which ranks leave their core while they wait, if the MPI library needs it.
+    yielding: Option<PathBuf>,
 }
 
 /// The measured times and results of a program.
@@ -117,8 +122,8 @@ pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()>
     for library in mpi::set_up(sh, Libraries::All)? {
         let preloaded = interpose::build(sh, &library)?;
         println!("\n{}: seconds without → with, ratio", library.version);
-        let also = (library.name == "mpich").then_some(&*yielding);
-        for program in all(sh, &library, is_quick, also)? {
+        let yielding = (library.name == "mpich").then_some(&*yielding);
+        for program in all(sh, &library, is_quick, yielding)? {
             let measured = match program.measure(sh, &library, &preloaded, is_quick) {
                 Ok(measured) => measured,
                 Err(error) => {
@@ -151,14 +156,17 @@ pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()>
 }
 
 /// Prepares the programs of a library.
-fn all(sh: &Shell, library: &Library, is_quick: bool, preloaded: Option<&Path>) -> Result<Vec<Program>> {
+fn all(sh: &Shell, library: &Library, is_quick: bool, yielding: Option<&Path>) -> Result<Vec<Program>> {
     let root = sh.current_dir();
     // The programs read their input from the folder where they are started, and some write there.
     let input = root.join("target/programs");
     sh.remove_path(&input)?;
     cmd!(sh, "cp -r /usr/share/scalapack {input}").quiet().run()?;
     let installed = Path::new("/usr/lib/x86_64-linux-gnu/scalapack").join(format!("{}-tests", library.name));
-    let dtfft = dtfft(sh, library)?;
+    // Only dtFFT's program needs them, and they do no harm to others.
+    let build = dtfft(sh, library)?;
+    let build = build.display();
+    let dtfft = [format!("-I{build}/include"), format!("-L{build}"), format!("-Wl,-rpath,{build}")];
     let python_path = format!("PYTHONPATH={}", of_petsc().join(":"));
     let (sources, compiled) = (root.join("benches/programs"), library.target(sh).join("programs"));
     sh.create_dir(&compiled)?;
@@ -178,16 +186,7 @@ fn all(sh: &Shell, library: &Library, is_quick: bool, preloaded: Option<&Path>) 
             }
             Start::C(file, libraries) => {
                 let (source, program) = (sources.join(file), compiled.join(file).with_extension(""));
-                let mut links: Vec<_> = libraries.iter().map(|&library| library.to_owned()).collect();
-                if links == ["-ldtfft"] {
-                    let (build, include) = (dtfft.display(), dtfft.join("include"));
-                    let include = include.display();
-                    links.extend([
-                        format!("-I{include}"),
-                        format!("-L{build}"),
-                        format!("-Wl,-rpath,{build}"),
-                    ]);
-                }
+                let links = libraries.iter().copied().chain(dtfft.iter().map(String::as_str));
                 let mpicc = library.mpicc();
                 cmd!(sh, "{mpicc} -O2 -Wall -o {program} {source} {links...}").quiet().run()?;
                 ranks = if *file == "patterns.c" { 2 } else { 4 };
@@ -203,14 +202,7 @@ fn all(sh: &Shell, library: &Library, is_quick: bool, preloaded: Option<&Path>) 
             }
         };
         let aborts = folder.ends_with("BLACS");
-        programs.push(Program {
-            name,
-            words,
-            ranks,
-            folder,
-            aborts,
-            preloaded: preloaded.map(Path::to_owned),
-        });
+        programs.push(Program { name, words, ranks, folder, aborts, yielding: yielding.map(Path::to_owned) });
     }
     Ok(programs)
 }
@@ -296,9 +288,7 @@ impl Program {
         // … messages were counted, 320 of 14080 would be packed.
         let first = printed.lines().next().unwrap_or_default();
         let counts = first.split_once("counted, ").and_then(|(_, counts)| counts.split_once(" would"));
-        let numbers = counts.and_then(|(counts, _)| counts.split_once(" of "));
-        let [Some(packed), Some(all)] = [numbers.map(|(packed, _)| packed), numbers.map(|(_, all)| all)]
-        else {
+        let Some((packed, all)) = counts.and_then(|(counts, _)| counts.split_once(" of ")) else {
             bail!("the report says `{first}`");
         };
         Ok(Some([packed.parse()?, all.parse()?]))
@@ -312,11 +302,9 @@ impl Program {
         settings: &[&str],
     ) -> Result<(Vec<String>, Duration)> {
         let mut command: Command = xtask::launch::on_ranks(&library.mpiexec, self.ranks, "env");
-        let all: Vec<_> = preloaded.into_iter().chain(self.preloaded.as_deref()).map(Path::display).collect();
-        if !all.is_empty() {
-            let all: Vec<_> = all.iter().map(ToString::to_string).collect();
-            command.arg(format!("LD_PRELOAD={}", all.join(":")));
-        }
+        let all =
+            preloaded.into_iter().chain(self.yielding.as_deref()).map(|path| path.display().to_string());
+        command.arg(format!("LD_PRELOAD={}", all.collect::<Vec<_>>().join(":")));
         command.args(settings).args(&self.words).current_dir(&self.folder);
         let started = Instant::now();
         let finished = xtask::launch::run(&mut command, Duration::from_mins(10));

@@ -448,8 +448,9 @@ fn programs(sh: &Shell, full: bool, count: &mut Count) -> Result<()> {
 }
 
 /// Tests programs that the command writes and programs that preload our library.
-fn preloaded(sh: &Shell, skipped: &[&str], count: &mut Count) -> Result<()> {
-    count.cargo_test(sh, &[WITH_MPI, &["--test=programs", "--"], skipped].concat())
+/// `options` choose among the tests.
+fn preloaded(sh: &Shell, options: &[&str], count: &mut Count) -> Result<()> {
+    count.cargo_test(sh, &[WITH_MPI, &["--test=programs", "--"], options].concat())
 }
 
 /// Runs the tests that need no MPI in Miri, which detects undefined behaviour that a normal run does not
