@@ -210,8 +210,8 @@ fn programs_in_c_receive_the_same() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/suite.c", "suite"), 700, &[]);
 }
 
-/// Checks messages between two layouts of one signature. MPICH 4.0 cannot receive a value that it has cut in two
-/// into a struct, so a message without gaps must not be cut there.
+/// Checks messages between two layouts of one signature. MPICH 4.0 cannot receive a value that it has cut in
+/// two into a struct, so a message without gaps must not be cut there.
 #[test]
 fn layouts_of_one_signature_receive_each_other() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays"), 20, &["2000"]);

@@ -53,8 +53,8 @@ fn warn_of_load() {
     let others = samples.get(samples.len() / 2).map_or(0, |running| running.saturating_sub(1));
     if others >= cores.div_ceil(2) {
         eprintln!(
-            "This machine is busy ({others} other programs run on {cores} cores): the times below will be too \
-             long, and will vary."
+            "This machine is busy ({others} other programs run on {cores} cores): the times below will be \
+             too long, and will vary."
         );
     }
 }

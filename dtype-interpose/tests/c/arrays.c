@@ -1,6 +1,6 @@
-/* Structs of arrays of several base types travel from rank 0 to rank 1. Both ranks have the same signature, but
-   each has a layout of its own: all items of an array, items at equal distances, or chosen ones. After each 100
-   messages, rank 1 prints a checksum of everything that it has received, with the gaps. */
+/* Structs of arrays of several base types travel from rank 0 to rank 1. Both ranks have the same signature,
+   but each has a layout of its own: all items of an array, items at equal distances, or chosen ones. After
+   each 100 messages, rank 1 prints a checksum of everything that it has received, with the gaps. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
