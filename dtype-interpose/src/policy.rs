@@ -99,8 +99,8 @@ pub(crate) fn has_long_runs(tree: &TypeTree, plan: &Plan) -> bool {
 }
 
 /// Returns `true` if each value of packed bytes lies at a multiple of its size, in all elements of a message.
-/// MPICH cuts a message without gaps at multiples of 8 bytes, and MPICH 4.0 cannot receive a value that is cut
-/// in two into a struct.
+/// MPICH cuts a message without gaps at multiples of 8 bytes, and MPICH 4.0 cannot receive a value that is
+/// cut in two into a struct.
 fn is_cut_between_values(dense: &TypeTree) -> bool {
     let sound = |child: &TypeTree, places: &[i64]| {
         let alignment = child.measure().map_or(0, |measure| measure.alignment as i64);
