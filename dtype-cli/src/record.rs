@@ -84,6 +84,15 @@ impl Record {
         self.size.saturating_sub(self.data)
     }
 
+    /// Returns the struct's own name, without keywords, namespaces and type arguments. The result is `None`
+    /// if no function can have that name.
+    pub(crate) fn own_name(&self) -> Option<&str> {
+        let before_arguments = self.name.split('<').next().unwrap_or_default();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let own = before_arguments.trim_end_matches(')').rsplit(|c| !is_part(c)).next()?;
+        own.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(own)
+    }
+
     /// Returns the offset and the size of each gap that no field covers.
     pub(crate) fn gaps(&self) -> Vec<(u64, u64)> {
         let (mut gaps, mut covered) = (Vec::new(), 0);

@@ -650,6 +650,20 @@ fn object_files_are_read_and_others_told_what_to_do() {
 }
 
 #[test]
+fn structs_of_the_mpi_library_are_not_listed() {
+    let folder = folder("structs-mpi");
+    fs::write(folder.join("mpi.h"), "typedef struct { int source; char gap; int tag; } MPI_Status;\n")
+        .unwrap();
+    let source = folder.join("own.c");
+    fs::write(&source, "#include \"mpi.h\"\nMPI_Status status; struct own { double x; char c; } own;\n")
+        .unwrap();
+    let object = folder.join("own.o");
+    run(Command::new("cc").args(["-g", "-c", "-o"]).arg(&object).arg(&source));
+    let listed = run(Command::new(env!("CARGO_BIN_EXE_dtype")).arg("struct").arg(&object));
+    assert!(listed.contains("struct own") && !listed.contains("MPI_Status"), "{listed}");
+}
+
+#[test]
 fn a_name_that_is_unknown_and_what_does_not_compile_are_told() {
     let (code, text) = of_declared(DECLARED, &["struct nod"]);
     assert_eq!(code, 2);
@@ -673,6 +687,7 @@ fn written_c_checks_the_struct_in_its_header() {
         .arg("loose"));
     assert!(program.contains("#include \"loose.h\""), "{program}");
     assert!(program.contains("static_assert(offsetof(struct loose, b) == 8,"), "{program}");
+    assert!(program.contains("int loose_create(MPI_Datatype *newtype)"), "{program}");
     // MPI's header is left out: only the checks are compiled.
     let checks: String = program
         .lines()

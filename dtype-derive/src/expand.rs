@@ -24,14 +24,40 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     valid::check(input, item.as_ref(), &mut errors);
     errors.finish()?;
     // A union has been rejected above.
-    let Some(item) = item else { return Ok(TokenStream::new()) };
+    Ok(item.map_or_else(TokenStream::new, |item| implementations(&item)))
+}
+
+/// Returns the implementations that stand beside the errors of a rejected type: those of a struct without
+/// fields. With them, the compiler reports no further errors where the type is sent or received.
+///
+/// The result is empty if the type's attributes are wrong, too, if it borrows, or if it has no size: then it
+/// cannot implement the traits.
+pub(crate) fn stand_in(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let Some(mut item) = Input::of(input, &mut errors) else { return TokenStream::new() };
+    let is_unsized = |ty: &Type| match ty {
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        ty => ty.to_token_stream().to_string() == "str",
+    };
+    let has_size = match &item.kind {
+        Kind::Struct(fields) => fields.last().is_none_or(|last| !is_unsized(last.ty)),
+        Kind::Enum(_) => true,
+    };
+    if errors.finish().is_err() || input.generics.lifetimes().next().is_some() || !has_size {
+        return TokenStream::new();
+    }
+    item.attributes.bytes = false;
+    implementations(&Input { kind: Kind::Struct(Vec::new()), below: None, ..item })
+}
+
+fn implementations(item: &Input<'_>) -> TokenStream {
     let ident = item.ident;
-    let generics = bounded(&item);
+    let generics = bounded(item);
     let (parameters, arguments, bounds) = generics.split_for_impl();
-    let types = Types::of(&item);
+    let types = Types::of(item);
     let members = match &item.kind {
-        Kind::Struct(fields) => struct_members(&item, fields, &types),
-        Kind::Enum(variants) => enum_members(&item, variants),
+        Kind::Struct(fields) => struct_members(item, fields, &types),
+        Kind::Enum(variants) => enum_members(item, variants),
     };
     let runtime = &item.attributes.runtime;
     let safety = match item.kind {
@@ -53,9 +79,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         quote_spanned!(ours_at(ty.span())=> const _: () = __dtype::Runtime::must_be_fixed::<#ty>();)
     });
     let witness = emit::witness();
-    let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics, &types));
-    let (aliases, messages) = (&types.aliases, message::of_datatype(&item, &generics));
-    Ok(ours! {
+    let (equivalence, marks) = (equivalence(item, &generics), marks(item, &generics, &types));
+    let (aliases, messages) = (&types.aliases, message::of_datatype(item, &generics));
+    ours! {
         // The expansion names the user's type and fields, which may be deprecated, but does not use them.
         #[allow(deprecated)]
         const _: () = {
@@ -74,7 +100,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #equivalence
             #(#fixed)*
         };
-    })
+    }
 }
 
 /// The types of the fields that travel, as the expansion names them.

@@ -185,8 +185,15 @@ mod valid;
 /// ```
 #[proc_macro_derive(MpiDatatype, attributes(mpi))]
 pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
-    let input = syn::parse(input).map_err(errors::in_plain_words).and_then(|input| expand::derive(&input));
-    input.unwrap_or_else(errors::refusals).into()
+    let input = match syn::parse(input) {
+        Ok(input) => input,
+        Err(error) => return errors::refusals(errors::in_plain_words(error)).into(),
+    };
+    let expanded = expand::derive(&input).unwrap_or_else(|error| {
+        let (errors, stand_in) = (errors::refusals(error), expand::stand_in(&input));
+        ours!(#errors #stand_in)
+    });
+    expanded.into()
 }
 
 /// Implements `MpiMessage` and `FromMessage` for a struct or an enum, so that its values can be sent and

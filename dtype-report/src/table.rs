@@ -91,7 +91,7 @@ impl Report {
         writeln!(f, ".")?;
         self.write_both_signs(f)?;
         if sum.worth > 0 {
-            writeln!(f, "In messages, some libraries, such as MPICH, take longer than in MPI_Pack.")?;
+            writeln!(f, "If the library is slower in messages than in MPI_Pack, the gain is larger.")?;
         }
         for (reason, messages) in self.reasons() {
             let s = if messages == 1 { "" } else { "s" };

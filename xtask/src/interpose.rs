@@ -14,18 +14,30 @@ use crate::{
     mpi::{self, Library},
 };
 
+/// The folder in which the command `dtype` of a checkout finds the preloaded libraries.
+const FOLDER: &str = "target/lib/dtype-mpi";
+
 pub(crate) fn run(choice: Libraries) -> Result<()> {
     let sh = Shell::new()?;
     for library in mpi::set_up(&sh, choice)? {
-        let preloaded = build(&sh, &library)?;
+        let file = sh.current_dir().join(FOLDER).join(file_name(&library)?);
+        sh.create_dir(FOLDER)?;
+        sh.copy_file(build(&sh, &library)?, &file)?;
         let path =
             library.lib().map_or_else(String::new, |lib| format!("LD_LIBRARY_PATH={} ", lib.display()));
-        println!("{}:\n  {}", library.version, preloaded.display());
-        let (mpiexec, preload) = (&library.mpiexec, format!("LD_PRELOAD={}", preloaded.display()));
-        println!("  {path}{mpiexec} -n 2 env {preload} ./program");
+        println!("{}:\n  {}", library.version, file.display());
+        println!("  {path}cargo run -q -p dtype-cli -- run {} -n 2 ./program", library.mpiexec);
     }
-    println!("\nThe library changes only the times of a program. With DTYPE_REPORT=FILE it writes a report.");
+    println!("\n`dtype run` preloads the library. It changes only the times of a program.");
+    println!("`dtype run --report FILE` also writes a report of its datatypes.");
     Ok(())
+}
+
+/// Returns the file name of the preloaded library for an MPI library, as `dtype run` knows it.
+pub(crate) fn file_name(library: &Library) -> Result<String> {
+    let label = library.label();
+    let name = if library.name == "abi" { "abi" } else { label.split_once('.').context("a version")?.0 };
+    Ok(format!("libdtype_mpi-{name}.so"))
 }
 
 /// Builds the preloaded library for an MPI library, and returns the path for `LD_PRELOAD`.

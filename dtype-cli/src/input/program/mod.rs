@@ -87,11 +87,13 @@ pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
         if wanted.name.is_some_and(|part| !found.name.contains(bare(part))) {
             continue;
         }
+        let declared = types.declared(found.place.unit, &types.entry(found.place)?);
+        // The struct of `MPI_Status` is the library's own.
+        if declared.as_ref().is_some_and(|(file, _)| file == "mpi.h") {
+            continue;
+        }
         // Only C allows different structs of one name in one program.
-        let file = match types.language(found.place.unit) {
-            Language::C => types.declared(found.place.unit, &types.entry(found.place)?),
-            _ => None,
-        };
+        let file = declared.filter(|_| types.language(found.place.unit) == Language::C);
         if !seen.insert((found.name.clone(), file, found.line, found.size)) {
             continue;
         }
