@@ -68,6 +68,18 @@ fn mpicc() -> String {
     env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
 }
 
+/// Returns `mpi.h` after the preprocessor.
+fn header() -> String {
+    static HEADER: OnceLock<String> = OnceLock::new();
+    let read = || {
+        let file = folder().join("header.c");
+        fs::write(&file, "#include <mpi.h>\n").unwrap();
+        let output = Command::new(mpicc()).arg("-E").arg(&file).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    HEADER.get_or_init(read).clone()
+}
+
 /// A lock that is held while a program runs, since ranks that wait keep a core busy.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -217,6 +229,14 @@ fn layouts_of_one_signature_receive_each_other() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays"), 20, &["2000"]);
 }
 
+#[test]
+fn programs_with_sessions_and_without_init_receive_the_same() {
+    // Open MPI 4 has no sessions.
+    if header().contains("MPI_Session_init") {
+        is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/sessions.c", "sessions"), 8, &[]);
+    }
+}
+
 /// Returns the functions of MPI that a header declares or a library defines: names with a letter in lower
 /// case.
 fn functions<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
@@ -260,10 +280,7 @@ const FOLLOWING: [Role; 3] = [Role::Receives, Role::CompletesRequests, Role::Com
 #[test]
 fn the_table_has_all_functions_of_the_installed_library() {
     let program = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-symbols");
-    let header = folder().join("header.c");
-    fs::write(&header, "#include <mpi.h>\n").unwrap();
-    let output = Command::new(mpicc()).arg("-E").arg(&header).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = header();
     let declared = functions(text.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
     // Types are named like functions, but no parenthesis follows them.
     let declared = declared.into_iter().filter(|name| text.contains(&format!("{name}(")));
@@ -319,10 +336,7 @@ fn a_table_with_a_mistake_is_not_read() {
 /// Checks that the arguments in the table are those of the header.
 #[test]
 fn the_arguments_are_those_of_the_header() {
-    let file = folder().join("header-of-arguments.c");
-    fs::write(&file, "#include <mpi.h>\n").unwrap();
-    let output = Command::new(mpicc()).arg("-E").arg(&file).output().unwrap();
-    let header = String::from_utf8_lossy(&output.stdout).into_owned();
+    let header = header();
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("calls.txt")).unwrap();
     let mut compared = 0;
     for row in calls::Table::read(&text).unwrap().rows {

@@ -210,6 +210,15 @@ const BRIEF_SCENARIOS: &[&str] = &[
     "--skip=what_is_fastest_is_measured_and_all_ranks_agree_on_it",
 ];
 
+/// The scenarios of the second library in a run of CI: all but those that fill gigabytes of memory, which take
+/// minutes. A long run has them.
+const SMALL_SCENARIOS: &[&str] = &[
+    "--test=ranks",
+    "--",
+    "--skip=three_gibibytes_of_structs_travel_on_every_wire",
+    "--skip=more_values_than_an_mpi_count_travel",
+];
+
 /// The programs that a brief run leaves out: each compiles more programs, or starts one many times.
 const LONG_PROGRAMS: &[&str] = &[
     "--skip=of_the_old_module",
@@ -287,7 +296,11 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             steps.push(with_library("units", if full && i == 0 { 25 } else { 115 }, &["--lib"]));
             steps.push(with_library("doctests", 5, &["--doc"]));
         }
-        let scenarios = if full { &["--test=ranks"] } else { BRIEF_SCENARIOS };
+        let scenarios = match extent {
+            Extent::Brief => BRIEF_SCENARIOS,
+            Extent::Full if i > 0 => SMALL_SCENARIOS,
+            Extent::Full | Extent::Long => &["--test=ranks"],
+        };
         let seconds = match (full, i) {
             (true, 0) => 480,
             (true, _) => 560,

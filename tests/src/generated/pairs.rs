@@ -24,8 +24,10 @@ unsafe extern "C" {
 /// The least number of types whose values must travel: those without skipped fields, generic ones included.
 const TYPES: usize = STRUCTS * 3 / 4;
 
-/// The largest number of values in a message.
-const MOST: usize = 200;
+/// Returns the largest number of values in a message.
+fn most() -> usize {
+    if is_long() { 200 } else { 64 }
+}
 
 /// The number of pairs of counts for each type, unless `DTYPE_LONG=1` selects all pairs.
 const SOME: usize = 25;
@@ -81,19 +83,20 @@ impl Pairs<'_> {
     /// Returns the pairs of counts to test: all pairs, or `SOME` of them. `SOME` pairs include those for
     /// which the bytes in memory of one count equal the packed bytes of the other.
     fn pairs(&self, packed: usize, size: usize) -> Vec<(usize, usize)> {
+        let most = most();
         if self.all {
-            return (0..=MOST).flat_map(|sent| (0..=MOST).map(move |received| (sent, received))).collect();
+            return (0..=most).flat_map(|sent| (0..=most).map(move |received| (sent, received))).collect();
         }
-        let mut all = vec![(0, 0), (1, 1), (MOST, MOST), (0, 1), (1, 0), (7, 8), (8, 7)];
-        let other_lengths = (1..=MOST).filter(|n| packed > 0 && (n * size) % packed == 0);
-        for n in other_lengths.map(|n| (n, n * size / packed)).filter(|(_, m)| *m <= MOST).take(8) {
+        let mut all = vec![(0, 0), (1, 1), (most, most), (0, 1), (1, 0), (7, 8), (8, 7)];
+        let other_lengths = (1..=most).filter(|n| packed > 0 && (n * size) % packed == 0);
+        for n in other_lengths.map(|n| (n, n * size / packed)).filter(|(_, m)| *m <= most).take(8) {
             all.extend([n, (n.1, n.0)]);
         }
         let mut state = SEED.wrapping_add((packed * 1000 + size) as u64);
         while all.len() < SOME {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let number = (state >> 33) as usize;
-            all.push((number % (MOST + 1), number / 256 % (MOST + 1)));
+            all.push((number % (most + 1), number / 256 % (most + 1)));
         }
         all
     }
@@ -112,17 +115,18 @@ struct Case<'a> {
     before: &'a [u8],
 }
 
-/// Returns `MOST` values of arbitrary bytes. Bytes that are not a valid value are replaced by zeros.
+/// Returns `most()` values of arbitrary bytes. Bytes that are not a valid value are replaced by zeros.
 fn values<T: MpiDatatype>(which: usize) -> Vec<T> {
-    let mut values = Vec::<T>::with_capacity(MOST);
+    let most = most();
+    let mut values = Vec::<T>::with_capacity(most);
     // SAFETY: the types consist of numbers, `bool` and `char`, and arrays and tuples of them. Zero bytes are
     // a valid value of each; the padding is zero, too.
     unsafe {
-        values.as_mut_ptr().write_bytes(0, MOST);
-        values.set_len(MOST);
+        values.as_mut_ptr().write_bytes(0, most);
+        values.set_len(most);
     }
     let size = packed_size::<T>(1);
-    let bytes = memory(which, size * MOST);
+    let bytes = memory(which, size * most);
     for (i, value) in values.iter_mut().enumerate() {
         let mut packed = bytes[i * size..(i + 1) * size].to_vec();
         while let Err(error) = unpack_into(&packed, std::slice::from_mut(value)) {

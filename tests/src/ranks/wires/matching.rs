@@ -420,9 +420,13 @@ fn check_status(status: &Status, receive: &Receive, seed: u64) {
     assert_eq!((status.source_rank(), status.tag()), (from, tag), "program {seed}: {receive:?}");
 }
 
-/// Returns the number of programs to run: few, or many with `DTYPE_LONG=1`.
+/// Returns the number of programs to run: many with `DTYPE_LONG=1`, and fewer if messages are checked.
 fn programs() -> u64 {
-    if is_long() { 34_000 } else { 600 }
+    match std::env::var_os("DTYPE_CHECK") {
+        _ if is_long() => 34_000,
+        None => 600,
+        Some(_) => 200,
+    }
 }
 
 /// Runs random programs on one thread.
