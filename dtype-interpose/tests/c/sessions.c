@@ -1,5 +1,5 @@
-/* A program without MPI_Init: its communicator comes from a session (MPI 4.0 section 11.3). It prints a line for
-   each layout, with a checksum of what has arrived. MPICH 4.0 crashes if a second session follows. */
+/* A program without MPI_Init: its communicator comes from a session (MPI 4.0 section 11.3). It prints a line
+   for each layout, with a checksum of what has arrived. MPICH 4.0 crashes if a second session follows. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
