@@ -210,8 +210,8 @@ const BRIEF_SCENARIOS: &[&str] = &[
     "--skip=what_is_fastest_is_measured_and_all_ranks_agree_on_it",
 ];
 
-/// The scenarios of the second library in a run of CI: all but those that fill gigabytes of memory, which take
-/// minutes. A long run has them.
+/// The scenarios of the second library in a run of CI: all but those that fill gigabytes of memory, which
+/// take minutes. A long run has them.
 const SMALL_SCENARIOS: &[&str] = &[
     "--test=ranks",
     "--",
