@@ -40,7 +40,7 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 /// Handles that no engine uses any more. The thread that drops an engine may be in a callback of MPI, so they
-/// are freed when the next one is made.
+/// are freed when the next one is made, and before MPI is finalized.
 static UNUSED: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 /// The number of bytes that the displacements of an [`Original`] are less than those of the program's
@@ -53,6 +53,14 @@ pub(crate) struct Original {
     handle: Handle,
     /// `true` if a difference has been printed.
     is_told: AtomicBool,
+}
+
+/// Frees the handles that no engine uses any more.
+fn free_unused() {
+    for Handle(mut unused) in std::mem::take(&mut *lock(&UNUSED)) {
+        // SAFETY: promise 1; the handle was made here, and is freed once.
+        unsafe { ffi::PMPI_Type_free(&raw mut unused) };
+    }
 }
 
 impl Drop for Original {
@@ -68,10 +76,7 @@ impl Original {
     /// Promises 1 and 2 for the datatype.
     pub unsafe fn of(datatype: MPI_Datatype) -> Option<Self> {
         mode::verify()?;
-        for Handle(mut unused) in std::mem::take(&mut *lock(&UNUSED)) {
-            // SAFETY: promise 1; the handle was made here, and is freed once.
-            unsafe { ffi::PMPI_Type_free(&raw mut unused) };
-        }
+        free_unused();
         let mut copy = datatype;
         // SAFETY: promises 1 and 2 for the datatype; there is room for a handle.
         let is_made = unsafe {
@@ -231,6 +236,7 @@ fn noted(what: usize) {
 
 /// Prints the numbers of verified messages, on rank 0 for that rank.
 pub(crate) fn end() {
+    free_unused();
     if mode::verify().is_none() || mode::launched_rank().is_some_and(|rank| rank != 0) {
         return;
     }

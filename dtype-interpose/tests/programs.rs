@@ -229,6 +229,15 @@ fn layouts_of_one_signature_receive_each_other() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays"), 20, &["2000"]);
 }
 
+/// MPICH says at its end how many datatypes are left.
+#[test]
+fn verification_leaves_no_datatypes() {
+    let program = compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays-verified");
+    let settings = [("DTYPE_VERIFY", "1".into()), ("DTYPE_PLAN", "first".into())];
+    let output = run(&[program.as_os_str(), OsStr::new("50")], &[true, true], &settings);
+    assert!(!output.contains("leaked") && output.contains(", 0 otherwise"), "{output}");
+}
+
 #[test]
 fn programs_with_sessions_and_without_init_receive_the_same() {
     // Open MPI 4 has no sessions.

@@ -36,10 +36,10 @@ pub(crate) unsafe fn finalize(next: impl FnOnce() -> c_int) -> c_int {
         return next();
     }
     requests::tend();
-    verify::end();
     profile::end();
     peers::leave();
     datatype_cache::end();
+    verify::end();
     let code = next();
     requests::end();
     windows::end();
