@@ -1,9 +1,7 @@
 //! Arrays of `ndarray` and matrices of `nalgebra` as messages: the shape, and then the elements.
 
 use super::{
-    Fingerprint, FromMessage, MpiMessage, Reader, Writer,
-    limits::{malformed, unsendable},
-    sequences::describe_values,
+    Fingerprint, FromMessage, MpiMessage, Reader, Writer, limits::malformed, sequences::describe_values,
 };
 use crate::Error;
 
@@ -17,8 +15,8 @@ mod of_ndarray {
     use ndarray::{Array, ArrayBase, Data, Dimension, IxDyn};
 
     use super::{
-        Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, malformed, misshapen,
-        unsendable,
+        super::limits::unsendable, Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer,
+        describe_values, malformed, misshapen,
     };
 
     /// The greatest number of dimensions.
