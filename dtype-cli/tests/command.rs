@@ -541,6 +541,20 @@ fn what_mpi4py_has_no_name_for_is_refused() {
 }
 
 #[test]
+fn run_names_what_is_not_there() {
+    for (arguments, why) in [
+        (&["--reprt", "x", "sh"][..], "`dtype run` has no option `--reprt`"),
+        (&["--report", "no-folder/x", "sh"], "--report: there is no folder"),
+        (&["sh", "./no-program"], "there is no file ./no-program"),
+        (&["sh", "no-script.py"], "there is no file no-script.py"),
+        (&["sh", "-c", "true"], "no program of this command is linked with an MPI library: not sh"),
+    ] {
+        let (code, _, message) = dtype(&[&["run"], arguments].concat(), "");
+        assert!(code == 2 && message.contains(why), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
 fn report_adds_the_ranks_and_draws_the_layouts() {
     use dtype_core::{BaseType, Bounds, TypeTree};
     use dtype_report::{Layout, Report, Samples, Usage};

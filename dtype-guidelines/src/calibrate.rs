@@ -153,10 +153,11 @@ impl Prices {
         self.each[0] + self.costs().time(tree) as f64 / UNITS
     }
 
-    /// Returns the prices in the units of a cost file.
+    /// Returns the prices in the units of a cost file. Nodes and their lists cost at least a unit: if they
+    /// were free, each tree would have the least cost.
     pub fn costs(&self) -> NodeCosts {
-        let [_, byte, block, change, leaf, vec, idx, strc, idxbuc, lookup] =
-            self.each.map(|price| (price * UNITS).round() as u64);
+        let [_, byte, block, change, nodes @ ..] = self.each.map(|price| (price * UNITS).round() as u64);
+        let [leaf, vec, idx, strc, idxbuc, lookup] = nodes.map(|price| price.max(1));
         NodeCosts {
             leaf,
             vec,
@@ -434,7 +435,7 @@ mod tests {
 
     #[test]
     fn prices_are_found_again_in_times_that_were_made_of_them() {
-        let each = [0.05, 5e-5, 2e-3, 4e-3, 0.0, 1e-2, 5e-3, 8e-3, 4e-3, 1e-3];
+        let each = [0.05, 5e-5, 2e-3, 4e-3, 1e-5, 1e-2, 5e-3, 8e-3, 4e-3, 1e-3];
         let made = Prices { each, model: Model::Processing };
         let trees = trees();
         let times: Vec<_> = trees.iter().map(|tree| [made.predict(&tree.tree), 1.0]).collect();
@@ -446,6 +447,15 @@ mod tests {
         assert!(*of_pack > 0.999, "{of_pack}");
         assert!(found.default[0] < 0.9, "{:?}", found.default);
         assert_eq!(pack.costs().block, 200);
+    }
+
+    #[test]
+    fn a_node_is_never_free() {
+        for model in Model::ALL {
+            let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, .. } =
+                Prices { each: [0.0; TERMS], model }.costs();
+            assert_eq!([leaf, vec, idx, strc, idxbuc, lookup], [1; 6]);
+        }
     }
 
     #[test]

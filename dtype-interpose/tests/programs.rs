@@ -235,7 +235,7 @@ fn verification_leaves_no_datatypes() {
     let program = compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays-verified");
     let settings = [("DTYPE_VERIFY", "1".into()), ("DTYPE_PLAN", "first".into())];
     let output = run(&[program.as_os_str(), OsStr::new("50")], &[true, true], &settings);
-    assert!(!output.contains("leaked") && output.contains(", 0 otherwise"), "{output}");
+    assert!(!output.contains("leaked") && output.contains(": 0 differ. 0 could"), "{output}");
 }
 
 #[test]
@@ -746,7 +746,7 @@ fn a_message_that_the_library_packs_otherwise_is_named() {
         (finished.status.is_some_and(|status| status.success()), finished.output)
     };
     let (is_over, output) = started(&own.to_string(), "1");
-    let all = "packed or unpacked 400 messages as MPI_Pack and MPI_Unpack do, 0 otherwise, and 0 without";
+    let all = "compared 400 messages with MPI_Pack and MPI_Unpack: 0 differ. 0 could not be compared.";
     assert!(is_over && output.contains(all), "{output}");
     let both = format!("{own}:{}", launch::preloaded(&wrong).unwrap().display());
     let (is_over, output) = started(&both, "1");
@@ -756,7 +756,7 @@ fn a_message_that_the_library_packs_otherwise_is_named() {
     // The other rank unpacks by the same library, so the program receives what was sent.
     let (is_over, output) = started(&both, "plain");
     let lines = output.matches(difference).count();
-    assert!(is_over && output.contains("400 otherwise") && lines == 2, "{output}");
+    assert!(is_over && output.contains("400 differ.") && lines == 2, "{output}");
 }
 
 /// Returns the words of `dtype run`, with a folder in which this library has the names of all libraries.

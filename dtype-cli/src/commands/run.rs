@@ -51,8 +51,16 @@ impl Arguments {
     /// Runs the command in place of this process, or prints it.
     pub(crate) fn run(self) -> Result<Outcome> {
         let Self { report, verify, print, program, libraries, mut command } = self;
+        ensure!(
+            !command[0].as_encoded_bytes().starts_with(b"-"),
+            "`dtype run` has no option `{}`: `dtype run --help` lists them",
+            command[0].display()
+        );
         let libraries = libraries.map_or_else(installed, Ok)?;
         let report = report.map(absolute).transpose().context("--report")?;
+        if let Some(folder) = report.as_deref().and_then(Path::parent) {
+            ensure!(folder.is_dir(), "--report: there is no folder {}", folder.display());
+        }
         // Ranks on several nodes cannot find out by themselves that all run one program with the library.
         let is_one_program = program.is_none() && !command.iter().any(|word| word == ":");
         let are_same = is_one_program && env::var_os("DTYPE_PEERS").is_none();
@@ -60,7 +68,11 @@ impl Arguments {
             Some(program) => {
                 let (at, file) = program::first(&command).context("the command has no program")?;
                 let mpi = program::mpi_of(&program).with_context(|| program.display().to_string())?;
-                ensure!(!mpi.is_empty(), "{}: it is not linked with an MPI library", program.display());
+                ensure!(
+                    !mpi.is_empty(),
+                    "{}: it is not linked with an MPI library; for a script, name its interpreter",
+                    program.display()
+                );
                 vec![Program { at, file, mpi }]
             }
             None => program::programs(&command)?,

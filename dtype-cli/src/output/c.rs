@@ -18,6 +18,10 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
 #include <assert.h>
 #include <stdint.h>
 #include <mpi.h>
+
+#if !defined(__cplusplus) && __STDC_VERSION__ < 201112L
+#define static_assert(condition, text) extern int dtype_checked[(condition) ? 1 : -1]
+#endif
 "
     )?;
     for (c, base) in types_of(emitted) {
@@ -30,7 +34,8 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
         f,
         "
 /* Makes the datatype, committed. Returns MPI_SUCCESS, or the code of the call that failed; then
-   *newtype is MPI_DATATYPE_NULL. Free it with MPI_Type_free. */
+   *newtype is MPI_DATATYPE_NULL. Free it with MPI_Type_free. Declare this function where it is called:
+   int {name}_create(MPI_Datatype *newtype); */
 int {name}_create(MPI_Datatype *newtype)
 {{"
     )?;

@@ -45,6 +45,10 @@ pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
             found.push(Program { at, file, mpi });
         }
     }
+    let missing = command.iter().find(|word| found.is_empty() && is_missing(word));
+    if let Some(word) = missing {
+        bail!("there is no file {}", word.display());
+    }
     ensure!(
         !found.is_empty(),
         "no program of this command is linked with an MPI library{}. If a script starts the program, \
@@ -52,6 +56,13 @@ pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
         if others.is_empty() { String::new() } else { format!(": not {}", others.join(", ")) }
     );
     Ok(found)
+}
+
+/// Returns `true` if a word looks like the path of a program or a script, but no such file exists.
+fn is_missing(word: &OsStr) -> bool {
+    let (path, bytes) = (Path::new(word), word.as_encoded_bytes());
+    let is_path = [&b"/"[..], b"./", b"../"].iter().any(|start| bytes.starts_with(start));
+    (is_path || bytes.ends_with(b".py")) && !path.exists()
 }
 
 /// Returns the first program of a command that is not the launcher.
