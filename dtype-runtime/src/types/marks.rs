@@ -35,7 +35,8 @@ use super::runtime::{Ours, Runtime};
 /// Every byte pattern that MPI receives with the datatype of the type is a valid value, or the user vouches
 /// for the bytes that arrive.
 #[diagnostic::on_unimplemented(
-    message = "rsmpi's own calls cannot take `{Self}`: not every byte pattern is a valid value",
+    message = "rsmpi's own calls cannot take `{Self}`: not every byte pattern is a valid value, or it lacks \
+               `MpiDatatype`",
     label = "MPI does not check the bytes that it receives",
     note = "use the calls of `dtype_runtime::traits`, such as `send_packed` and `receive_values_into`, which \
             check the bytes; to send with rsmpi's own calls, pass `T::buffer(&values)` of a type `T` that \
@@ -54,7 +55,8 @@ pub unsafe trait AnyPattern {
 /// # Safety
 /// All fields are sent.
 #[diagnostic::on_unimplemented(
-    message = "rsmpi's own calls cannot take values of `{Self}`: it has fields with `#[mpi(skip)]`",
+    message = "rsmpi's own calls cannot take values of `{Self}`: it has fields with `#[mpi(skip)]`, or it \
+               lacks `MpiDatatype`",
     label = "rsmpi may build values from received bytes, in which these fields are not initialized",
     note = "pass `T::buffer(&values)` or `T::buffer_mut(&mut values)` instead of the values"
 )]
