@@ -12,11 +12,33 @@ use crate::{Error, types::MpiDatatype};
 
 /// A source: memory to which a layout of an array of elements `T` applies.
 ///
+/// [`Layout::of`](crate::Layout::of) returns a view if the types guarantee the shape of the array. Otherwise
+/// it checks the shape, and returns a `Result`:
+///
+/// | source, for an array of 3 rows of 5 numbers | layout known at compile time | other layouts |
+/// |---|---|---|
+/// | nested arrays: `[[f64; 5]; 3]` | a view | a `Result` |
+/// | several of them: an array, a slice or a `Vec` of `[[f64; 5]; 3]` | a view of all | a `Result` |
+/// | a slice or a `Vec` of rows: `[[f64; 5]]` | a `Result` | a `Result` |
+/// | a slice or a `Vec` of elements: `[f64]` | a `Result` | a `Result` |
+/// | arrays of `ndarray`, matrices of `nalgebra`, and their views | a `Result` | a `Result` |
+/// | bytes, for a type map: `[u8]`, `Vec<u8>`, `[u8; N]` | | a `Result` |
+/// | a reference or a `Box` to one of these | as of the source | a `Result` |
+///
+/// ```
+/// use dtype_runtime::layout;
+///
+/// let column = layout!(f64[3][5] => [.., 1]);
+/// let nested = [[1.0; 5]; 3];
+/// assert_eq!(column.of(&nested).iter().sum::<f64>(), 3.0);
+/// assert_eq!(column.of(&[nested, nested]).iter().count(), 6); // of two arrays
+/// assert_eq!(column.of(&vec![2.0; 15])?.iter().sum::<f64>(), 6.0);
+/// assert!(column.of(&vec![2.0; 14]).is_err());
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
 /// `Shape` is the shape of the array as the compiler knows it: nested arrays of `()` for a layout that is
-/// known at compile time, [`Dimensions`] for any other layout, [`Memory`] for a type map. If the types
-/// guarantee the shape, as they do for nested arrays and a layout that is known at compile time, there is no
-/// check. For slices, `Vec`s, and the arrays and matrices of other crates, [`Layout::of`](crate::Layout::of)
-/// checks the shape and returns a `Result`. An array or slice of sources is a source of several arrays.
+/// known at compile time, [`Dimensions`] for any other layout, [`Memory`] for a type map.
 ///
 /// # Safety
 /// `place` returns the place of arrays of the region's shape, with elements `T` at the strides of the place.
