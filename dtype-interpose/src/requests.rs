@@ -105,11 +105,39 @@ pub(crate) fn any() -> bool {
     COUNT.load(Ordering::Acquire) > 0
 }
 
-fn put(pending: Pending) {
+/// Registers a request. If another one with its handle is registered, this one is finished instead: libraries
+/// return one handle for all requests that are complete when they are made.
+///
+/// # Safety
+/// Promise 1, and promise 4 for the receive buffers. The program has not completed the request.
+unsafe fn put(pending: Pending) {
+    let Some(mut other) = insert(pending, false) else { return };
+    // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
+    let mut status: MPI_Status = unsafe { std::mem::zeroed() };
+    let mut done: c_int = 0;
+    // SAFETY: the caller's conditions.
+    unsafe {
+        let code = ffi::PMPI_Request_get_status(other.handle, &raw mut done, &raw mut status);
+        if code == SUCCESS && done != 0 {
+            return other.unpack(&raw const status);
+        }
+    }
+    // The registered one was completed by a call that this library does not see.
+    insert(other, true);
+}
+
+/// Inserts a request into the registry. Returns it instead if another active one has its handle, unless that
+/// one `is_stale`.
+fn insert(pending: Pending, is_stale: bool) -> Option<Pending> {
     let mut registry = lock(&PENDING);
     let map = registry.get_or_insert_default();
-    map.insert(number(pending.handle), pending);
+    let key = number(pending.handle);
+    if pending.is_active && !is_stale && map.contains_key(&key) {
+        return Some(pending);
+    }
+    map.insert(key, pending);
     COUNT.store(map.len(), Ordering::Release);
+    None
 }
 
 /// Registers a request that the library has created, if it has packed buffers or its starts are counted.
@@ -121,7 +149,8 @@ pub(crate) unsafe fn keep(code: c_int, request: *const MPI_Request, kind: Kind, 
     if code == SUCCESS && (work.is_some() || kind.counts()) {
         // SAFETY: the caller's condition.
         let handle = unsafe { *request };
-        put(Pending { handle, work, is_active: !kind.is_persistent(), kind, is_unpacked: false });
+        // SAFETY: promises 1 and 4 of the call that has made the request.
+        unsafe { put(Pending { handle, work, is_active: !kind.is_persistent(), kind, is_unpacked: false }) };
     }
     code
 }
@@ -216,7 +245,8 @@ impl Pending {
     pub unsafe fn settle(mut self, now: MPI_Request, end: End, status: *const MPI_Status) {
         let is_gone = now != self.handle;
         if !is_gone && (end == End::NotYet || !self.is_active || !self.kind.is_persistent()) {
-            return put(self);
+            // SAFETY: promise 1; the request still exists. Condition 2.
+            return unsafe { put(self) };
         }
         if end == End::Done {
             // SAFETY: conditions 1 and 2.
@@ -224,7 +254,8 @@ impl Pending {
         }
         self.is_active = false;
         if !is_gone {
-            put(self);
+            // SAFETY: as above.
+            unsafe { put(self) };
         }
     }
 
@@ -238,7 +269,8 @@ impl Pending {
             // SAFETY: conditions 1 and 2.
             unsafe { self.unpack(status) };
         }
-        put(self);
+        // SAFETY: promise 1; the request still exists. Condition 2.
+        unsafe { put(self) };
     }
 
     /// Keeps a request that the program frees while it is under way, until it is complete.

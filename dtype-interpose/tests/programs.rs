@@ -229,6 +229,11 @@ fn layouts_of_one_signature_receive_each_other() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays"), 20, &["2000"]);
 }
 
+#[test]
+fn requests_that_share_a_handle_all_receive() {
+    is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/shared.c", "shared"), 16, &[]);
+}
+
 /// MPICH says at its end how many datatypes are left.
 #[test]
 fn verification_leaves_no_datatypes() {
