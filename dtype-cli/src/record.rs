@@ -84,13 +84,11 @@ impl Record {
         self.size.saturating_sub(self.data)
     }
 
-    /// Returns the struct's own name, without keywords, namespaces and type arguments. The result is `None`
-    /// if no function can have that name.
-    pub(crate) fn own_name(&self) -> Option<&str> {
+    /// Returns the struct's own name, without keywords, namespaces and type arguments.
+    pub(crate) fn own_name(&self) -> &str {
         let before_arguments = self.name.split('<').next().unwrap_or_default();
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let own = before_arguments.trim_end_matches(')').rsplit(|c| !is_part(c)).next()?;
-        own.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(own)
+        before_arguments.trim_end_matches(')').rsplit(|c| !is_part(c)).next().unwrap_or_default()
     }
 
     /// Returns the offset and the size of each gap that no field covers.

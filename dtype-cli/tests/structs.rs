@@ -661,6 +661,22 @@ fn structs_of_the_mpi_library_are_not_listed() {
     run(Command::new("cc").args(["-g", "-c", "-o"]).arg(&object).arg(&source));
     let listed = run(Command::new(env!("CARGO_BIN_EXE_dtype")).arg("struct").arg(&object));
     assert!(listed.contains("struct own") && !listed.contains("MPI_Status"), "{listed}");
+    // Whoever asks for them sees them.
+    for arguments in [&["--list", "own.o", "MPI_S"][..], &["--from", "c", "mpi.h"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtype"));
+        let listed = run(command.arg("struct").args(arguments).current_dir(&folder));
+        assert!(listed.contains("MPI_Status"), "{arguments:?}: {listed}");
+    }
+}
+
+#[test]
+fn a_struct_with_a_long_name_has_a_function_with_a_short_one() {
+    let name = "n".repeat(41);
+    for (name, function) in [(&name[..40], &name[..40]), (&name, "layout"), ("_own", "layout")] {
+        let declared = format!("struct {name} {{ double x; char c; }};");
+        let (code, text) = of_declared(&declared, &["--format", "c", name]);
+        assert!(code == 0 && text.contains(&format!("int {function}_create(")), "{text}");
+    }
 }
 
 #[test]

@@ -22,7 +22,8 @@ pub(crate) struct Arguments {
     /// The format of the answer; if omitted, a table and a tree.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The name of the written function that makes the datatype. Default: that of the struct.
+    /// The name of the written function that makes the datatype. Default: that of the struct, or else
+    /// `layout`.
     #[arg(long)]
     function: Option<String>,
     #[command(flatten)]
@@ -60,7 +61,8 @@ impl Arguments {
         };
         let Datatype { tree, bounds, .. } = datatype?;
         let solution = normalize(&tree, models.wanted())?;
-        let function = function.unwrap_or_else(|| record.own_name().unwrap_or("layout").to_owned());
+        let own = Some(record.own_name()).filter(|name| output::is_function_name(name));
+        let function = function.unwrap_or_else(|| own.unwrap_or("layout").to_owned());
         let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
         Ok((text + &common.write(&models, Some(&tree), &solution, bounds, Some(&record))?.answer).into())
     }

@@ -141,10 +141,8 @@ impl Answer<'_> {
     }
 
     fn emitted(&self) -> Result<Emitted<'_>> {
-        let is_first = |c: char| c.is_ascii_alphabetic();
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
         ensure!(
-            self.name.starts_with(is_first) && self.name.chars().all(is_part) && self.name.len() <= 40,
+            is_function_name(self.name),
             "`{}` cannot be the name of a function: `--function` takes up to 40 letters, digits and \
              underscores, a letter first",
             self.name
@@ -164,6 +162,12 @@ impl Answer<'_> {
         );
         Ok(Emitted { name: self.name, program, bounds: self.bounds, measure, comment, record: self.record })
     }
+}
+
+/// Returns `true` if all languages take a name for a function, and for others that begin with it.
+pub(crate) fn is_function_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_part) && name.len() <= 40
 }
 
 /// Returns the message for a predefined datatype that a library has no name for.

@@ -45,8 +45,9 @@ pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
             found.push(Program { at, file, mpi });
         }
     }
-    let missing = command.iter().find(|word| found.is_empty() && is_missing(word));
-    if let Some(word) = missing {
+    if found.is_empty()
+        && let Some(word) = command.iter().find(|word| is_missing(word))
+    {
         bail!("there is no file {}", word.display());
     }
     ensure!(

@@ -88,8 +88,9 @@ pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
             continue;
         }
         let declared = types.declared(found.place.unit, &types.entry(found.place)?);
-        // The struct of `MPI_Status` is the library's own.
-        if declared.as_ref().is_some_and(|(file, _)| file == "mpi.h") {
+        // The struct of `MPI_Status` is the library's own, unless the user asks for it.
+        let is_all = wanted.name.is_none() && wanted.file.is_none();
+        if is_all && declared.as_ref().is_some_and(|(file, _)| file == "mpi.h") {
             continue;
         }
         // Only C allows different structs of one name in one program.
