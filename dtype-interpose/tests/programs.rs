@@ -69,7 +69,7 @@ fn mpicc() -> String {
 }
 
 /// Returns `mpi.h` after the preprocessor.
-fn header() -> String {
+fn header() -> &'static str {
     static HEADER: OnceLock<String> = OnceLock::new();
     let read = || {
         let file = folder().join("header.c");
@@ -77,7 +77,7 @@ fn header() -> String {
         let output = Command::new(mpicc()).arg("-E").arg(&file).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    HEADER.get_or_init(read).clone()
+    HEADER.get_or_init(read)
 }
 
 /// A lock that is held while a program runs, since ranks that wait keep a core busy.
@@ -358,7 +358,7 @@ fn the_arguments_are_those_of_the_header() {
             continue;
         }
         for (_, name, is_large) in row.functions() {
-            let Some(declared) = declared_types(&header, &name) else { continue };
+            let Some(declared) = declared_types(header, &name) else { continue };
             let [count, place] = if is_large { ["MPI_Count", "MPI_Aint"] } else { ["int", "int"] };
             let ours = row.arguments.iter().flat_map(|argument| arguments::c_types(&argument.kind));
             let ours = ours.map(|of| {
