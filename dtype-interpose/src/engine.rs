@@ -18,7 +18,7 @@ use mpi::{
 
 use crate::{
     peers,
-    policy::{Policy, base_of, has_long_runs},
+    policy::{Policy, base_of, base_that, has_long_runs, must_be_whole},
     truncation_guard::TruncationGuard,
     verify::Original,
 };
@@ -69,6 +69,9 @@ impl Engine {
         // returns.
         let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype) })?;
         let (plan, tree) = (decoded.plan()?, decoded.tree());
+        if let Some(base) = base_that(tree, must_be_whole) {
+            return Ok(Err(format!("values of {base}, which the library cannot receive cut in two")));
+        }
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
         let is_mixed = base_of(tree).is_none();
         let for_peers = is_mixed && !Current::JOINS_STRUCTS && !has_long_runs(tree, &plan);
@@ -97,7 +100,7 @@ impl Engine {
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
         let gap = Current::WRITES_PAST_BUFFER.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
         // SAFETY: promises 1 and 2, as above.
-        let original = unsafe { Original::of(datatype) };
+        let original = unsafe { Original::of(datatype, tree) };
         Ok(Ok(Self { plan, size, gates, reason, packing, windows, packed, for_peers, gap, lowest, original }))
     }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use dtype_core::{BaseType, TypeTree};
-use dtype_mpi::{Current, Mpich, OpenMpi, StandardAbi, VERSION};
+use dtype_mpi::{Current, Library, Mpich, OpenMpi, StandardAbi, VERSION};
 use dtype_runtime::pack::Plan;
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
@@ -322,6 +322,20 @@ fn has_lengths(tree: &TypeTree) -> bool {
 /// Returns the base type of a tree, if it has only one.
 pub(crate) fn base_of(tree: &TypeTree) -> Option<BaseType> {
     stretches(tree).filter(|found| found.count == 1).map(|found| found.first)
+}
+
+/// Returns a wanted base type of a tree, or `None` if it has none.
+pub(crate) fn base_that(tree: &TypeTree, is_wanted: fn(BaseType) -> bool) -> Option<BaseType> {
+    match tree {
+        TypeTree::Leaf(base) => Some(*base).filter(|base| is_wanted(*base)),
+        _ => tree.children().iter().find_map(|child| base_that(child, is_wanted)),
+    }
+}
+
+/// Returns `true` if the library cannot receive a value of this base type that is cut in two. Libraries take
+/// a pair for two values.
+pub(crate) fn must_be_whole(base: BaseType) -> bool {
+    base.pair().is_none() && Current::LARGEST_CUT.is_some_and(|most| base.size() > most)
 }
 
 /// The runs of equal base types in a type signature.

@@ -2,7 +2,7 @@
 //! memory that it unpacks into with that of `MPI_Unpack`.
 //!
 //! The comparison of an unpacked message uses two shadows of the program's buffer, so that it also sees
-//! writes into gaps.
+//! writes into gaps. The padding of a `long double` is not compared, since libraries need not copy it.
 
 use std::{
     os::raw::c_int,
@@ -13,6 +13,7 @@ use std::{
     },
 };
 
+use dtype_core::{BaseType, TypeTree};
 use dtype_runtime::pack::{DataMut, PackBuffer, Plan};
 use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 
@@ -20,6 +21,7 @@ use crate::{
     call::SUCCESS,
     lock::lock,
     mode::{self, Verify},
+    policy::base_that,
 };
 
 /// The largest shadow in bytes. Messages that span more memory are not verified.
@@ -51,6 +53,7 @@ const SHIFT: MPI_Aint = 64;
 /// A datatype with the type map of the program's datatype, but for [`SHIFT`], which the program cannot free.
 pub(crate) struct Original {
     handle: Handle,
+    padding: Padding,
     /// `true` if a difference has been printed.
     is_told: AtomicBool,
 }
@@ -70,12 +73,13 @@ impl Drop for Original {
 }
 
 impl Original {
-    /// Keeps the type map of a datatype, if messages are to be verified.
+    /// Keeps the type map of a datatype with this type tree, if messages are to be verified.
     ///
     /// # Safety
     /// Promises 1 and 2 for the datatype.
-    pub unsafe fn of(datatype: MPI_Datatype) -> Option<Self> {
+    pub unsafe fn of(datatype: MPI_Datatype, tree: &TypeTree) -> Option<Self> {
         mode::verify()?;
+        let padding = Padding::of(tree)?;
         free_unused();
         let mut copy = datatype;
         // SAFETY: promises 1 and 2 for the datatype; there is room for a handle.
@@ -83,7 +87,7 @@ impl Original {
             ffi::PMPI_Type_create_hindexed(1, &1, &-SHIFT, datatype, &raw mut copy) == SUCCESS
                 && ffi::PMPI_Type_commit(&raw mut copy) == SUCCESS
         };
-        is_made.then(|| Self { handle: Handle(copy), is_told: AtomicBool::new(false) })
+        is_made.then(|| Self { handle: Handle(copy), padding, is_told: AtomicBool::new(false) })
     }
 
     /// Packs by the MPI library, and returns `true` if that succeeds.
@@ -120,8 +124,9 @@ impl Original {
         code == SUCCESS && position == length
     }
 
-    /// Returns the least displacement of `count` elements, and the number of bytes that they span.
-    fn span(&self, count: usize) -> Option<(MPI_Aint, usize)> {
+    /// Returns the least displacement of `count` elements, the number of bytes that they span, and the extent
+    /// of one.
+    fn span(&self, count: usize) -> Option<(MPI_Aint, usize, MPI_Aint)> {
         let (mut lower, mut extent, mut first, mut length) = (0, 0, 0, 0);
         // SAFETY: promise 1; the handle is live; there is room for a number each.
         unsafe {
@@ -130,7 +135,68 @@ impl Original {
         }
         let last = MPI_Aint::try_from(count.checked_sub(1)?).ok()?.checked_mul(extent)?;
         let least = first.checked_add(SHIFT)?.checked_add(last.min(0))?;
-        Some((least, usize::try_from(length.checked_add(last.checked_abs()?)?).ok()?))
+        Some((least, usize::try_from(length.checked_add(last.checked_abs()?)?).ok()?, extent))
+    }
+}
+
+/// The padding in one element of a datatype: bytes of values that MPI libraries need not copy.
+struct Padding(Vec<Padded>);
+
+/// The padding of one value.
+struct Padded {
+    /// The number of packed bytes before it.
+    packed: usize,
+    /// The displacement of its first byte.
+    displacement: MPI_Aint,
+}
+
+/// The number of bytes of data in a `long double` of x86, which has 16 bytes.
+const DATA: usize = 10;
+const LONG_DOUBLE: usize = 16;
+
+impl Padding {
+    /// Returns the padding of a datatype, or `None` if its type map is too large.
+    fn of(tree: &TypeTree) -> Option<Self> {
+        if base_that(tree, |base| long_doubles(base) > 0).is_none() {
+            return Some(Self(Vec::new()));
+        }
+        let (mut found, mut size) = (Vec::new(), 0);
+        for (base, at) in tree.flatten().ok()?.entries() {
+            let starts = (0..long_doubles(base)).map(|i| i * LONG_DOUBLE + DATA);
+            found.extend(starts.map(|start| Padded {
+                packed: size + start,
+                displacement: at as MPI_Aint + start as MPI_Aint,
+            }));
+            size += base.size() as usize;
+        }
+        Some(Self(found))
+    }
+
+    /// Copies the padding of `count` elements between two buffers. `place` returns the place of a padding in
+    /// one of these elements.
+    fn copy(&self, from: &[u8], to: &mut [u8], count: usize, place: impl Fn(usize, &Padded) -> usize) {
+        for i in 0..count {
+            for padded in &self.0 {
+                let start = place(i, padded);
+                let bytes = start..start + LONG_DOUBLE - DATA;
+                to[bytes.clone()].copy_from_slice(&from[bytes]);
+            }
+        }
+    }
+}
+
+/// Returns the number of values at the beginning of a base type that MPI libraries may copy as `long double`.
+/// MPICH 5 copies all numbers of 16 bytes like that.
+fn long_doubles(base: BaseType) -> usize {
+    match base {
+        _ if cfg!(not(target_arch = "x86_64")) => 0,
+        BaseType::LongDouble
+        | BaseType::LongDoubleInt
+        | BaseType::Real16
+        | BaseType::Integer16
+        | BaseType::Logical16 => 1,
+        BaseType::CLongDoubleComplex | BaseType::CxxLongDoubleComplex | BaseType::Complex32 => 2,
+        _ => 0,
     }
 }
 
@@ -156,12 +222,15 @@ impl Verified<'_> {
     /// Promise 1, and promise 3 for `count` elements at `origin`, which have as many packed bytes as
     /// `packed`.
     pub unsafe fn packed(&self, origin: *const u8, count: usize, packed: &mut [u8]) {
-        let by_library = self.original.zip(c_int::try_from(count).ok()).and_then(|(original, count)| {
+        let by_library = self.original.and_then(|original| {
             let mut room = PackBuffer::with_room(packed.len()).ok()?;
             let room_for_all = &mut room[..packed.len()];
             room_for_all.fill(0);
             // SAFETY: the caller's condition.
-            unsafe { original.pack(origin, count, room_for_all) }.then_some(room)
+            let is_packed = unsafe { original.pack(origin, c_int::try_from(count).ok()?, room_for_all) };
+            let size = packed.len() / count.max(1);
+            original.padding.copy(packed, room_for_all, count, |i, padded| i * size + padded.packed);
+            is_packed.then_some(room)
         });
         let Some(by_library) = by_library else { return noted(UNVERIFIED) };
         let by_library = &by_library[..packed.len()];
@@ -183,7 +252,7 @@ impl Verified<'_> {
             return;
         }
         let compared = self.original.zip(c_int::try_from(whole).ok()).and_then(|(original, count)| {
-            let (least, span) = original.span(whole).filter(|(_, span)| *span <= MOST)?;
+            let (least, span, extent) = original.span(whole).filter(|(_, span, _)| *span <= MOST)?;
             let mut shadows = [PackBuffer::with_room(span).ok()?, PackBuffer::with_room(span).ok()?];
             let [own, library] = shadows.each_mut().map(|shadow| {
                 shadow[..span].fill(GAP);
@@ -195,6 +264,10 @@ impl Verified<'_> {
                 DataMut::from_raw_parts(plan, whole, own).unpack_range(0, bytes).ok()?;
                 original.unpack(bytes, library, count)
             };
+            let [own, library] = &mut shadows;
+            let place =
+                |i: usize, padded: &Padded| (padded.displacement + i as MPI_Aint * extent - least) as usize;
+            original.padding.copy(&own[..span], &mut library[..span], whole, place);
             is_unpacked.then_some((original, count, span, shadows))
         });
         let Some((original, count, span, [own, library])) = compared else { return noted(UNVERIFIED) };

@@ -234,6 +234,18 @@ fn requests_that_share_a_handle_all_receive() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/shared.c", "shared"), 16, &[]);
 }
 
+/// MPICH copies ten of the sixteen bytes of a `long double`, so the others must not be compared.
+#[test]
+fn values_with_padding_receive_the_same() {
+    let program = compiled(&mpicc(), &[], "tests/c/padding.c", "padding");
+    is_the_same_with_it(&program, 6, &[]);
+    let settings = [("DTYPE_VERIFY", "1".into()), ("DTYPE_PLAN", "first".into())];
+    let output = run(&[program.as_os_str()], &[true, true], &settings);
+    // Open MPI cannot receive a complex number of 32 bytes that is cut in two, so the third is not packed.
+    let compared = ["compared 2 messages", "compared 3 messages"].iter().any(|said| output.contains(said));
+    assert!(compared && output.contains(": 0 differ. 0 could"), "{output}");
+}
+
 /// MPICH says at its end how many datatypes are left.
 #[test]
 fn verification_leaves_no_datatypes() {
@@ -652,7 +664,7 @@ fn a_mistake_in_the_environment_is_one_line_for_the_job() {
         ("DTYPE_VERIFY", "on", "may be 1 or plain"),
     ] {
         let mut lines = said(&[(name, value)]);
-        lines.retain(|line| !line.contains("rank 0 packed or unpacked"));
+        lines.retain(|line| !line.contains("rank 0 compared"));
         assert!(lines.len() == 1 && lines[0].contains(name) && lines[0].contains(says), "{name}: {lines:?}");
     }
     // Two mistakes are two lines.

@@ -73,6 +73,9 @@ pub trait Library {
     /// `true` if the library copies a struct without gaps as one block, and not value by value.
     const JOINS_STRUCTS: bool;
 
+    /// The size in bytes of the largest value that may arrive cut in two, if the library has a limit.
+    const LARGEST_CUT: Option<u64>;
+
     /// `true` if the statuses of `MPI_Isendrecv` and `MPI_Isendrecv_replace` tell how many bytes have
     /// arrived.
     const REPORTS_EXCHANGES: bool;
@@ -118,6 +121,7 @@ impl Library for OpenMpi {
     const HIDES_FILE_ERRORS: bool = true;
     const LONGEST_PATH: Option<usize> = Some(240);
     const JOINS_STRUCTS: bool = true;
+    const LARGEST_CUT: Option<u64> = Some(16);
     const REPORTS_EXCHANGES: bool = true;
 
     fn has_persistent_collectives((major, _): Version) -> bool {
@@ -154,6 +158,7 @@ impl Library for Mpich {
     const HIDES_FILE_ERRORS: bool = false;
     const LONGEST_PATH: Option<usize> = None;
     const JOINS_STRUCTS: bool = false;
+    const LARGEST_CUT: Option<u64> = None;
     const REPORTS_EXCHANGES: bool = false;
 
     /// In MPICH 4.0, persistent collective calls can be started once, if at all.
@@ -197,6 +202,7 @@ impl Library for StandardAbi {
     const HIDES_FILE_ERRORS: bool = true;
     const LONGEST_PATH: Option<usize> = Some(240);
     const JOINS_STRUCTS: bool = false;
+    const LARGEST_CUT: Option<u64> = Some(16);
     const REPORTS_EXCHANGES: bool = false;
 
     fn has_persistent_collectives(_: Version) -> bool {
