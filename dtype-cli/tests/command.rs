@@ -545,6 +545,7 @@ fn run_names_what_is_not_there() {
     for (arguments, why) in [
         (&["--reprt", "x", "sh"][..], "`dtype run` has no option `--reprt`"),
         (&["--report", "no-folder/x", "sh"], "--report: there is no folder"),
+        (&["--report", ".", "sh"], "--report: . is a folder"),
         (&["sh", "./no-program"], "there is no file ./no-program"),
         (&["sh", "no-script.py"], "there is no file no-script.py"),
         (&["sh", "-c", "true"], "no program of this command is linked with an MPI library: not sh"),
@@ -601,6 +602,9 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     for (i, messages) in [100, 20, 7].into_iter().enumerate() {
         std::fs::write(format!("{file}.{i}.json"), rank(messages)).unwrap();
     }
+    let of_one = dtype(&["report", "--format", "json", &format!("{file}.1")], "");
+    assert_eq!(of_one, dtype(&["report", "--format", "json", &format!("{file}.1.json")], ""));
+    assert_eq!(of_one.0, 0);
     let (code, answer, message) = dtype(&["report", file], "");
     assert_eq!((code, message.as_str()), (0, ""));
     let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages were packed.\nPacking took 120.0 us and \

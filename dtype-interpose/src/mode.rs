@@ -47,14 +47,20 @@ fn warn(line: impl Display) {
     }
 }
 
+/// Returns the value of a variable, or `None` if it is not set or empty. Bytes that are no text are replaced.
+fn value(name: &str) -> Option<String> {
+    let value = env::var_os(name)?.to_string_lossy().into_owned();
+    Some(value).filter(|value| !value.is_empty())
+}
+
 /// Returns the mode that the user asked for. An unknown value warns once; the default applies.
 pub(crate) fn mode() -> Mode {
     static MODE: OnceLock<Mode> = OnceLock::new();
-    *MODE.get_or_init(|| match env::var("DTYPE_INTERPOSE").as_deref() {
-        Ok("off" | "0") => Mode::Off,
-        Ok("report") => Mode::Report,
-        Ok("on" | "1" | "") | Err(_) => Mode::On,
-        Ok(other) => {
+    *MODE.get_or_init(|| match value("DTYPE_INTERPOSE").as_deref() {
+        Some("off" | "0") => Mode::Off,
+        Some("report") => Mode::Report,
+        None | Some("on" | "1") => Mode::On,
+        Some(other) => {
             warn(format_args!(
                 "DTYPE_INTERPOSE={other} is not known; it may be on, report or off. It is on."
             ));
@@ -71,7 +77,7 @@ pub(crate) fn is_on() -> bool {
 /// The values of `DTYPE_DENY` and `DTYPE_ALLOW`, if they are set. A pattern that matches no call warns once.
 static LISTS: LazyLock<[Option<String>; 2]> = LazyLock::new(|| {
     ["DTYPE_DENY", "DTYPE_ALLOW"].map(|name| {
-        let list = env::var(name).ok()?;
+        let list = value(name)?;
         for pattern in patterns(&list).filter(|pattern| !is_intercepted(pattern)) {
             warn(format_args!(
                 "{name}: {pattern} names no call that this library intercepts. Calls have their names of C, \
@@ -117,10 +123,10 @@ fn matches(pattern: &str, call: &str) -> bool {
 
 /// Returns `true` if the user wants datatypes planned at their first message. An unknown value warns once.
 pub(crate) fn plans_at_once() -> bool {
-    static FIRST: LazyLock<bool> = LazyLock::new(|| match env::var("DTYPE_PLAN").as_deref() {
-        Ok("first") => true,
-        Ok("") | Err(_) => false,
-        Ok(other) => {
+    static FIRST: LazyLock<bool> = LazyLock::new(|| match value("DTYPE_PLAN").as_deref() {
+        Some("first") => true,
+        None => false,
+        Some(other) => {
             warn(format_args!("DTYPE_PLAN={other} is not known; it may be first. It is ignored."));
             false
         }
@@ -141,11 +147,11 @@ pub(crate) enum Verify {
 /// and the program ends at a difference.
 #[inline]
 pub(crate) fn verify() -> Option<Verify> {
-    static VERIFY: LazyLock<Option<Verify>> = LazyLock::new(|| match env::var("DTYPE_VERIFY").as_deref() {
-        Ok("" | "0") | Err(_) => None,
-        Ok("1") => Some(Verify::Abort),
-        Ok("plain") => Some(Verify::Plain),
-        Ok(other) => {
+    static VERIFY: LazyLock<Option<Verify>> = LazyLock::new(|| match value("DTYPE_VERIFY").as_deref() {
+        None | Some("0") => None,
+        Some("1") => Some(Verify::Abort),
+        Some("plain") => Some(Verify::Plain),
+        Some(other) => {
             warn(format_args!("DTYPE_VERIFY={other} is not known; it may be 1 or plain. It is 1."));
             Some(Verify::Abort)
         }
@@ -168,12 +174,12 @@ enum Peers {
 /// Returns the value of `DTYPE_PEERS`. An unknown value warns once, and the library searches for peers.
 fn peers() -> Peers {
     static PEERS: OnceLock<Peers> = OnceLock::new();
-    *PEERS.get_or_init(|| match env::var("DTYPE_PEERS").as_deref() {
-        Ok("all") => Peers::All,
-        Ok("same") => Peers::Same,
-        Ok("none") => Peers::None,
-        Ok("") | Err(_) => Peers::Unsaid,
-        Ok(other) => {
+    *PEERS.get_or_init(|| match value("DTYPE_PEERS").as_deref() {
+        Some("all") => Peers::All,
+        Some("same") => Peers::Same,
+        Some("none") => Peers::None,
+        None => Peers::Unsaid,
+        Some(other) => {
             warn(format_args!(
                 "DTYPE_PEERS={other} is not known; it may be all, same or none. It is ignored."
             ));

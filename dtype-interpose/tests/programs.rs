@@ -8,6 +8,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
     sync::{
@@ -662,6 +663,7 @@ fn a_mistake_in_the_environment_is_one_line_for_the_job() {
         ("DTYPE_ALLOW", "*,MPI_Q*", "MPI_Q* names no call"),
         ("DTYPE_REPORT", "/nowhere/at/all/seen", "/nowhere/at/all/seen.0: "),
         ("DTYPE_VERIFY", "on", "may be 1 or plain"),
+        ("DTYPE_PLAN", "now", "may be first"),
     ] {
         let mut lines = said(&[(name, value)]);
         lines.retain(|line| !line.contains("rank 0 compared"));
@@ -836,6 +838,90 @@ fn the_command_preloads_the_library_that_fits() {
     let program = ["--print".as_ref(), "--program".as_ref(), structs.as_os_str()];
     let output = run_command(&script, &program).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("env LD_PRELOAD="));
+}
+
+/// Checks where `dtype run` puts the preloaded library in commands with settings, folders and wrappers.
+#[test]
+fn the_command_knows_settings_folders_and_wrappers() {
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-found");
+    let commands = folder().join("commands");
+    fs::create_dir_all(&commands).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = commands.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    };
+    let script = file("script", "#!/bin/sh\nexec \"$@\"\n");
+    let wrapper = file("wrapper.py", "#!/usr/bin/env python3\n");
+    file("node", "#!/bin/sh\n");
+    let path = env::join_paths([commands.clone(), "/usr/bin".into(), "/bin".into()]).unwrap();
+    let started = |words: &[&str], options: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env("PATH", &path);
+        let options: Vec<_> = options.iter().map(OsStr::new).collect();
+        let output = run_command(&command, &options).output().unwrap();
+        let [printed, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        printed + &error
+    };
+    let printed = |words: &[&str], options: &[&str]| started(words, &[&["--print"], options].concat());
+    let name = structs.file_name().unwrap().to_str().unwrap();
+    let program = structs.to_str().unwrap();
+
+    // The libraries that the command preloads stay, behind this one. A program that is linked with MPI loads
+    // it by itself.
+    let line = printed(&["env", "LD_PRELOAD=/a/x.so", program], &[]);
+    let (before, setting) = line.split_once(" env LD_PRELOAD=").expect(&line);
+    assert_eq!(before, "env LD_PRELOAD=/a/x.so");
+    let setting = setting.split(' ').next().unwrap();
+    assert!(setting.ends_with(".so:/a/x.so") && setting.matches(".so").count() == 2, "{line}");
+    // The folder of a program, and scripts.
+    let line = printed(&["mpiexec", "-wdir", folder().to_str().unwrap(), "-n", "2", name], &[]);
+    assert!(line.contains(" -n 2 env LD_PRELOAD=") && line.ends_with(&format!(" ./{name}\n")), "{line}");
+    let line = printed(&["mpiexec", "--map-by", "node", &script, program], &["--program", program]);
+    assert!(line.starts_with("mpiexec --map-by node env LD_PRELOAD="), "{line}");
+    let line = printed(&["mpiexec", "--oversubscribe", "sh", &script], &["--program", program]);
+    assert!(line.starts_with("mpiexec --oversubscribe env LD_PRELOAD="), "{line}");
+    for wrapped in [&[&wrapper, program][..], &["python3", &wrapper, program]] {
+        let line = printed(wrapped, &[]);
+        assert!(
+            line.starts_with(&format!("{} env LD_PRELOAD=", wrapped[..wrapped.len() - 1].join(" "))),
+            "{line}"
+        );
+    }
+    // Without a launcher, the rest are arguments.
+    let line = printed(&[program, ":", program], &[]);
+    assert_eq!(line.matches("LD_PRELOAD").count(), 1, "{line}");
+
+    // Another library of the same name is found where the command says.
+    let ldd = Command::new("ldd").arg(&structs).output().unwrap();
+    let ldd = String::from_utf8(ldd.stdout).unwrap();
+    let own = ldd.lines().find(|line| line.contains("libmpi")).unwrap().trim().split(' ').next().unwrap();
+    fs::write(commands.join("other.c"), "int MPI_Init(void *a, void *b) { return 0; }\n").unwrap();
+    let other = commands.join(own);
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-o"]).arg(&other).arg(commands.join("other.c"));
+    assert!(cc.status().unwrap().success());
+    let setting = format!("LD_LIBRARY_PATH={}", commands.display());
+    for command in [&["env", &setting, program][..], &["mpiexec", "-x", &setting, program]] {
+        let said = printed(command, &[]);
+        assert!(said.starts_with("dtype: ") && said.contains(other.to_str().unwrap()), "{said}");
+    }
+}
+
+#[test]
+fn the_command_runs_a_program_with_a_sanitizer() {
+    let options = ["-g", "-fsanitize=address"];
+    let structs = compiled(&mpicc(), &options, "../examples/interpose/structs.c", "structs-sanitized");
+    let mut command = launch::on_ranks(launch::mpiexec(), 2, "env");
+    command.arg("ASAN_OPTIONS=detect_leaks=0").arg(structs);
+    let file = folder().join("reported-sanitized");
+    let mut command = run_command(&command, &["--report".as_ref(), file.as_os_str()]);
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
+    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    let text = fs::read_to_string(format!("{}.0.json", file.display())).unwrap();
+    assert_eq!(counts(Some(serde_json::from_str(&text).unwrap())), [400, 400]);
 }
 
 /// Checks that ranks which cannot see each other's names, as on several nodes, are peers if all run the same

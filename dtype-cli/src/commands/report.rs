@@ -116,6 +116,11 @@ fn read(file: &Path) -> Result<Report> {
     if file.extension().is_some_and(|extension| extension == "json") {
         return parsed(file);
     }
+    // `FILE.RANK` is the same report as a table.
+    let of_rank = file.with_added_extension("json");
+    if of_rank.exists() {
+        return parsed(&of_rank);
+    }
     let mut sum: Option<Report> = None;
     for (rank, path) in of_ranks(file)? {
         match &mut sum {

@@ -7,6 +7,7 @@ use std::{
     fs,
     hash::{Hash, Hasher},
     os::unix::{
+        ffi::OsStrExt,
         fs::{MetadataExt, symlink},
         process::CommandExt,
     },
@@ -20,8 +21,9 @@ use clap::Args;
 use crate::{
     outcome::Outcome,
     preload::{
+        command::{self, Program},
         library,
-        program::{self, Program},
+        program::Loaded,
     },
 };
 
@@ -39,8 +41,9 @@ pub(crate) struct Arguments {
     /// The program that uses MPI, if a script starts it; or an MPI library.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// The folder of the preloaded libraries. Default: `lib/dtype-mpi`, beside the folder of this command.
-    #[arg(long, value_name = "FOLDER", env = "DTYPE_LIBRARIES")]
+    /// The folder of the preloaded libraries. Default: the variable DTYPE_LIBRARIES, or else `lib/dtype-mpi`
+    /// beside the folder of this command.
+    #[arg(long, value_name = "FOLDER")]
     libraries: Option<PathBuf>,
     /// The command, with its launcher: mpiexec -n 2 ./program
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -56,45 +59,42 @@ impl Arguments {
             "`dtype run` has no option `{}`: `dtype run --help` lists them",
             command[0].display()
         );
-        let libraries = libraries.map_or_else(installed, Ok)?;
-        let report = report.map(absolute).transpose().context("--report")?;
-        if let Some(folder) = report.as_deref().and_then(Path::parent) {
-            ensure!(folder.is_dir(), "--report: there is no folder {}", folder.display());
-        }
+        let set = || env::var_os("DTYPE_LIBRARIES").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let libraries = libraries.or_else(set).map_or_else(installed, Ok)?;
+        let report = report.map(|file| reported(&file)).transpose().context("--report")?;
+        let mode = env::var("DTYPE_INTERPOSE").unwrap_or_default();
+        let (is_off, only_counts) = (mode == "off" || mode == "0", mode == "report");
+        ensure!(
+            !(is_off && (verify || report.is_some()) || only_counts && verify),
+            "DTYPE_INTERPOSE={mode} is set, so nothing would be {}: unset it",
+            if verify { "verified" } else { "reported" }
+        );
         // Ranks on several nodes cannot find out by themselves that all run one program with the library.
         let is_one_program = program.is_none() && !command.iter().any(|word| word == ":");
         let are_same = is_one_program && env::var_os("DTYPE_PEERS").is_none();
         let programs = match program {
             Some(program) => {
-                let (at, file) = program::first(&command).context("the command has no program")?;
-                let mpi = program::mpi_of(&program).with_context(|| program.display().to_string())?;
+                let loaded = Loaded::by(&program, &[]).with_context(|| program.display().to_string())?;
                 ensure!(
-                    !mpi.is_empty(),
+                    !loaded.mpi.is_empty(),
                     "{}: it is not linked with an MPI library; for a script, name its interpreter",
                     program.display()
                 );
-                vec![Program { at, file, mpi }]
+                command::scripts(&command, &loaded)?
             }
-            None => program::programs(&command)?,
+            None => command::programs(&command)?,
         };
         // From the last one on, since words are inserted.
-        for Program { at, file, mpi } in programs.iter().rev() {
-            // The preloaded library names no MPI library that it needs: it is the one that the program loads,
-            // wherever that is. Python's modules load it where the preloaded library would not find it.
-            let preloaded = library::for_mpi(mpi, &libraries)?;
-            let all = preloaded_first(&[preloaded, mpi[0].clone()])?;
-            // `env` does not search the current folder.
-            if file.parent() == Some(Path::new(".")) {
-                command[*at].clone_from(&file.clone().into_os_string());
-            }
-            let mut words = vec![OsString::from("env"), all];
+        for Program { at, word, loaded, preloaded } in programs.into_iter().rev() {
+            command[at] = word;
+            let mut words = vec![OsString::from("env"), preload(&loaded, preloaded, &libraries)?];
             words.extend(report.as_ref().map(|report| variable("DTYPE_REPORT", report)));
             words.extend(are_same.then(|| variable("DTYPE_PEERS", "same")));
             words.extend(verify.then(|| variable("DTYPE_VERIFY", "1")));
             command.splice(at..at, words);
         }
         if print {
-            let words: Vec<_> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+            let words: Vec<_> = command.iter().map(|word| quoted(word)).collect();
             return Ok((words.join(" ") + "\n").into());
         }
         // The process becomes that of the command, or this fails.
@@ -110,15 +110,35 @@ fn installed() -> Result<PathBuf> {
     Ok(prefix.join("lib/dtype-mpi"))
 }
 
-/// Returns the setting of `LD_PRELOAD`: these libraries, and behind the first one those that are set now.
-fn preloaded_first([first, last]: &[PathBuf; 2]) -> Result<OsString> {
-    let mut setting = variable("LD_PRELOAD", preloadable(first)?);
-    let others = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
-    for library in others.into_iter().chain([preloadable(last)?.into()]) {
-        setting.push(":");
-        setting.push(library);
+/// Returns the absolute path of a report, whose folder must exist.
+fn reported(file: &Path) -> Result<PathBuf> {
+    ensure!(
+        !file.is_dir() && file.file_name().is_some(),
+        "{} is a folder: name a file in it, to which each rank adds its number",
+        file.display()
+    );
+    let file = absolute(file)?;
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    ensure!(folder.is_dir(), "there is no folder {}", folder.display());
+    Ok(file)
+}
+
+/// Returns the setting of `LD_PRELOAD` for a program: the library that fits its MPI library, and behind it
+/// those that are preloaded anyway.
+fn preload(loaded: &Loaded, anyway: Option<OsString>, libraries: &Path) -> Result<OsString> {
+    let own = library::for_mpi(&loaded.mpi, libraries)?;
+    let anyway = anyway.or_else(|| env::var_os("LD_PRELOAD")).filter(|libraries| !libraries.is_empty());
+    let mut all = Vec::new();
+    for library in loaded.sanitizer.iter().chain([&own]) {
+        all.push(preloadable(library)?.into_os_string());
     }
-    Ok(setting)
+    all.extend(anyway);
+    // The preloaded library names no MPI library that it needs: it is the one that the program loads,
+    // wherever that is. Modules load it where the preloaded library would not find it.
+    if loaded.by_module {
+        all.push(preloadable(&loaded.mpi[0])?.into_os_string());
+    }
+    Ok(variable("LD_PRELOAD", all.join(OsStr::new(":"))))
 }
 
 fn variable(name: &str, value: impl AsRef<OsStr>) -> OsString {
@@ -139,7 +159,7 @@ fn preloadable(library: &Path) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     library.hash(&mut hasher);
     let name = library.file_name().unwrap_or_default().to_string_lossy();
-    let link = env::temp_dir().join(format!("{:016x}-{name}", hasher.finish()));
+    let link = absolute(env::temp_dir())?.join(format!("{:016x}-{name}", hasher.finish()));
     ensure!(
         !ends(&link),
         "LD_PRELOAD separates paths by spaces and colons, and {} contains one, as TMPDIR does",
@@ -154,19 +174,23 @@ fn preloadable(library: &Path) -> Result<PathBuf> {
     Ok(link)
 }
 
-/// Quotes a word for the shell if it needs to be quoted.
-fn quoted(word: &str) -> String {
+/// Quotes a word for the shell if it needs to be quoted. Bytes that are no text are escaped.
+fn quoted(word: &OsStr) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),
+        Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
+        None => format!("$'{}'", word.as_bytes().escape_ascii()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    fn quoted(word: &str) -> String {
+        super::quoted(OsStr::new(word))
+    }
 
     #[test]
     fn words_are_quoted_for_the_shell() {
@@ -175,5 +199,6 @@ mod tests {
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("$HOME"), "'$HOME'");
+        assert_eq!(super::quoted(OsStr::from_bytes(b"a\xff b'")), r"$'a\xff b\''");
     }
 }

@@ -1,11 +1,10 @@
-//! The programs in a command, and the MPI library that each of them loads.
+//! The files of MPI that a program loads.
 
 use std::{
     env,
     ffi::{OsStr, OsString},
     fs::{self, File},
     io::Read,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,112 +12,46 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSymbol};
 
-/// A program in a command.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Program {
-    /// The index of its word.
-    pub(crate) at: usize,
-    /// The path of its file.
-    pub(crate) file: PathBuf,
-    /// The files of MPI that it loads. The main one is the first.
+/// The files that a program loads.
+#[derive(Clone, Default)]
+pub(crate) struct Loaded {
+    /// The files of MPI. The main one is the first. The list is empty if the program is not linked with MPI.
     pub(crate) mpi: Vec<PathBuf>,
+    /// `true` if a module of the program loads MPI, out of reach of a preloaded library.
+    pub(crate) by_module: bool,
+    /// The library of AddressSanitizer, which must be preloaded before all others.
+    pub(crate) sanitizer: Option<PathBuf>,
 }
 
-/// Returns the programs of a command that use MPI: the first one, and the first one after each `:`, which
-/// separates programs in launchers' commands.
-///
-/// # Errors
-/// If the command has no such program, or its MPI library cannot be found out.
-pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
-    let (mut found, mut others) = (Vec::new(), Vec::new());
-    let mut is_found = false;
-    for (at, word) in command.iter().enumerate() {
-        if word == ":" {
-            is_found = false;
+impl Loaded {
+    /// Returns the files that a program loads if these variables are set.
+    ///
+    /// # Errors
+    /// If the program cannot be read, the MPI library is linked statically or is not found, or an interpreter
+    /// of Python has no mpi4py.
+    pub(crate) fn by(program: &Path, variables: &[(OsString, OsString)]) -> Result<Self> {
+        if let Some(python) = python(program)? {
+            return of_python(&python, variables);
         }
-        let Some(file) = (if is_found { None } else { program_at(command, at) }) else { continue };
-        let mpi = mpi_of(&file).with_context(|| word.display().to_string())?;
+        let bytes = fs::read(program).context("it cannot be read")?;
+        let Ok(object) = object::File::parse(&*bytes) else { return Ok(Self::default()) };
+        let is_dynamic = object.dynamic_symbols().next().is_some();
+        let files = if is_dynamic { linked_with(program, variables)? } else { Vec::new() };
+        let sanitizer = files.iter().find(|file| name_of(file).starts_with("libasan.so")).cloned();
+        // The program may be an MPI library, for a program that loads it as a module.
+        let by_module = is_main(program);
+        let mpi = of_mpi([program.to_owned()].into_iter().chain(files));
         if mpi.is_empty() {
-            others.push(word.display().to_string());
-        } else {
-            is_found = true;
-            found.push(Program { at, file, mpi });
+            let is_static =
+                object.symbols().any(|symbol| symbol.name() == Ok("MPI_Init") && symbol.is_definition());
+            ensure!(
+                !is_static,
+                "it contains MPI (it is linked statically), so nothing can be preloaded: link it with \
+                 `libdtype_mpi.a` before the MPI library"
+            );
         }
+        Ok(Self { mpi, by_module, sanitizer })
     }
-    if found.is_empty()
-        && let Some(word) = command.iter().find(|word| is_missing(word))
-    {
-        bail!("there is no file {}", word.display());
-    }
-    ensure!(
-        !found.is_empty(),
-        "no program of this command is linked with an MPI library{}. If a script starts the program, \
-         `--program FILE` names the program, or the MPI library itself",
-        if others.is_empty() { String::new() } else { format!(": not {}", others.join(", ")) }
-    );
-    Ok(found)
-}
-
-/// Returns `true` if a word looks like the path of a program or a script, but no such file exists.
-fn is_missing(word: &OsStr) -> bool {
-    let (path, bytes) = (Path::new(word), word.as_encoded_bytes());
-    let is_path = [&b"/"[..], b"./", b"../"].iter().any(|start| bytes.starts_with(start));
-    (is_path || bytes.ends_with(b".py")) && !path.exists()
-}
-
-/// Returns the first program of a command that is not the launcher.
-pub(crate) fn first(command: &[OsString]) -> Option<(usize, PathBuf)> {
-    let mut programs = (0..command.len()).filter_map(|at| Some((at, program_at(command, at)?)));
-    let launcher = programs.next()?;
-    Some(programs.next().unwrap_or(launcher))
-}
-
-/// Returns the file that a word of a command names as a program. After `-c`, a shell has a script of one
-/// word.
-fn program_at(command: &[OsString], at: usize) -> Option<PathBuf> {
-    if at > 0 && command[at - 1] == "-c" { None } else { resolved(&command[at]) }
-}
-
-/// Returns the path of an executable file: as it is given, on the `PATH`, or in the current folder, where
-/// launchers search, too.
-fn resolved(word: &OsStr) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    let given = Path::new(word);
-    if given.components().count() > 1 || word.as_encoded_bytes().starts_with(b".") {
-        return Some(given.to_owned()).filter(is_program);
-    }
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|folder| folder.join(given));
-    on_path.chain([Path::new(".").join(given)]).find(is_program)
-}
-
-/// Returns the files of MPI that a program loads, the main one first. The list is empty if the program is not
-/// linked with MPI.
-///
-/// # Errors
-/// If the MPI library is linked statically or is not found, or an interpreter of Python has no mpi4py.
-pub(crate) fn mpi_of(program: &Path) -> Result<Vec<PathBuf>> {
-    if let Some(python) = python(program)? {
-        return of_python(&python);
-    }
-    let bytes = fs::read(program).context("it cannot be read")?;
-    let Ok(object) = object::File::parse(&*bytes) else { return Ok(Vec::new()) };
-    let is_dynamic = object.dynamic_symbols().next().is_some();
-    // The program may be an MPI library, of several files.
-    let files = if is_dynamic { loaded(program)? } else { Vec::new() };
-    let loaded = of_mpi([program.to_owned()].into_iter().chain(files));
-    if loaded.is_empty() {
-        let is_static =
-            object.symbols().any(|symbol| symbol.name() == Ok("MPI_Init") && symbol.is_definition());
-        ensure!(
-            !is_static,
-            "it contains MPI (it is linked statically), so nothing can be preloaded: link it with \
-             `libdtype_mpi.a` before the MPI library"
-        );
-    }
-    Ok(loaded)
 }
 
 /// Returns `true` if a file is an interpreter of Python, by its name: `python3.11`, `python3-dbg`. Names of
@@ -140,12 +73,20 @@ fn python(program: &Path) -> Result<Option<PathBuf>> {
     let front = String::from_utf8_lossy(&front[..length]).into_owned();
     let Some(line) = front.strip_prefix("#!").and_then(|front| front.lines().next()) else { return Ok(None) };
     let words = line.split_whitespace().map(Path::new);
-    let interpreter = words.map(|word| resolved(word.as_os_str()).unwrap_or_else(|| word.to_owned()));
-    Ok(interpreter.into_iter().find(|word| is_python(word)))
+    let Some(word) = words.into_iter().find(|word| is_python(word)) else { return Ok(None) };
+    // `env` searches the path.
+    let found = on_path(word.as_os_str()).into_iter().find(|file| file.exists());
+    Ok(Some(found.unwrap_or_else(|| word.to_owned())))
 }
 
-/// Returns the files of MPI that mpi4py loads in an interpreter of Python.
-fn of_python(python: &Path) -> Result<Vec<PathBuf>> {
+/// Returns the paths that a name may have on the `PATH`.
+pub(super) fn on_path(name: &OsStr) -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|folder| folder.join(name)).collect()
+}
+
+/// Returns the files that mpi4py loads in an interpreter of Python.
+fn of_python(python: &Path, variables: &[(OsString, OsString)]) -> Result<Loaded> {
     /// Imports mpi4py without initializing MPI, and prints the loaded files.
     const SCRIPT: &str = "
 import mpi4py
@@ -155,28 +96,33 @@ for line in open('/proc/self/maps'):
     if '/' in line:
         print(line[line.index('/'):].rstrip())
 ";
-    let output = Command::new(python).args(["-c", SCRIPT]).output().context("it cannot be started")?;
+    let mut import = Command::new(python);
+    import.args(["-c", SCRIPT]).envs(variables.iter().cloned());
+    let output = import.output().context("it cannot be started")?;
     if !output.status.success() {
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         let reason = printed.lines().next_back().unwrap_or("it fails").to_owned();
         bail!("this Python cannot import mpi4py: {reason}");
     }
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(of_mpi(printed.lines().map(PathBuf::from)))
+    Ok(Loaded { mpi: of_mpi(printed.lines().map(PathBuf::from)), by_module: true, sanitizer: None })
 }
 
 /// Returns the files that the dynamic linker loads with a program.
-fn loaded(program: &Path) -> Result<Vec<PathBuf>> {
-    let output = Command::new("ldd").arg(program).output().context("ldd cannot be started")?;
+fn linked_with(program: &Path, variables: &[(OsString, OsString)]) -> Result<Vec<PathBuf>> {
+    let mut ldd = Command::new("ldd");
+    ldd.arg(program).envs(variables.iter().filter(|(name, _)| name != "LD_PRELOAD").cloned());
+    let output = ldd.output().context("ldd cannot be started")?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     linked(&printed)
 }
 
-/// Reads the files from the output of `ldd`.
+/// Reads the files from the output of `ldd`, in the order of their loading. A file that is linked by its path
+/// has no ` => `.
 fn linked(printed: &str) -> Result<Vec<PathBuf>> {
-    let lines = printed.lines().filter_map(|line| line.trim().split_once(" => "));
     let mut files = Vec::new();
-    for (name, file) in lines {
+    for line in printed.lines() {
+        let (name, file) = line.trim().split_once(" => ").unwrap_or((line.trim(), line.trim()));
         ensure!(
             !(file.starts_with("not found") && is_main(Path::new(name))),
             "{name}, which it is linked with, is not found: LD_LIBRARY_PATH must contain its folder"
@@ -186,7 +132,8 @@ fn linked(printed: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the files of MPI among others, each once, the main one first.
+/// Returns the files of MPI among others, each once, the main one first. If there are several main ones, the
+/// first defines the functions that the program calls.
 fn of_mpi(files: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for file in files {
@@ -195,9 +142,9 @@ fn of_mpi(files: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
             found.push(file);
         }
     }
-    let Some(main) = found.iter().position(|file| is_main(file)) else { return Vec::new() };
-    found.swap(0, main);
-    found
+    let Some(main) = found.iter().find(|file| is_main(file)).cloned() else { return Vec::new() };
+    let parts = found.into_iter().filter(|file| !is_main(file));
+    [main].into_iter().chain(parts).collect()
 }
 
 /// Returns `true` if a file is the library of MPI's C functions, by its name: `libmpi.so.40`,
@@ -265,6 +212,9 @@ mod tests {
         assert_eq!(of_mpi(linked(printed).unwrap().into_iter()), paths);
         let error = linked("\tlibmpi.so.40 => not found\n").unwrap_err().to_string();
         assert!(error.contains("libmpi.so.40") && error.contains("LD_LIBRARY_PATH"), "{error}");
+        let twice =
+            "\t/opt/one/lib/libmpi.so.40 (0x00007f)\n\tlibmpich.so.12 => /lib/libmpich.so.12 (0x00007f)\n";
+        assert_eq!(of_mpi(linked(twice).unwrap().into_iter()), [PathBuf::from("/opt/one/lib/libmpi.so.40")]);
         let other = linked("\tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n").unwrap();
         assert!(of_mpi(other.into_iter()).is_empty());
     }

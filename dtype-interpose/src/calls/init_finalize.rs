@@ -137,7 +137,7 @@ fn check_library() {
     if let Some((other, _)) = signs().find(|(title, sign)| *title != own && is_here(*sign)) {
         eprintln!(
             "dtype: this libdtype_mpi.so was built for {own}, but the program runs with {other}. Preload the \
-             library built for {other}: `cargo xtask interpose` builds one for each MPI library."
+             library built for {other}, as `dtype run` does."
         );
         process::exit(1);
     }
