@@ -4,6 +4,7 @@
 //! together, and would compile the same crates again for a slightly different selection.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -104,11 +105,12 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     let _cases = is_brief.then(|| sh.push_env("PROPTEST_CASES", "32"));
     for (i, step) in steps.iter().enumerate() {
         println!("\n── {} of {}: {} (about {} min left)", i + 1, steps.len(), step.name, minutes(left));
-        let (before, started) = (count.clone(), Instant::now());
+        let (before, started, busy) = (count.clone(), Instant::now(), busy());
         let result = (step.run)(&sh, &mut count);
         rows.push(Row {
             name: &step.name,
             taken: started.elapsed(),
+            busy: self::busy() - busy,
             passed: count.passed - before.passed,
             failed: count.failed - before.failed,
         });
@@ -130,18 +132,34 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
 struct Row<'a> {
     name: &'a str,
     taken: Duration,
+    /// The time of all cores.
+    busy: Duration,
     passed: u64,
     failed: u64,
 }
 
-/// Prints the steps and their times.
+/// Prints the steps, their times and the cores that they kept busy.
 fn table(rows: &[Row<'_>]) {
-    println!("\n{:32} {:>7} {:>7} {:>7}", "step", "seconds", "passed", "failed");
-    let seconds = |taken: Duration| taken.as_secs_f64().round();
-    for Row { name, taken, passed, failed } in rows {
-        println!("{name:32} {:>7} {passed:>7} {failed:>7}", seconds(*taken));
+    println!("\n{:32} {:>7} {:>7} {:>7} {:>7}", "step", "seconds", "cores", "passed", "failed");
+    let line = |name: &str, taken: Duration, busy: Duration| {
+        let (taken, busy) = (taken.as_secs_f64(), busy.as_secs_f64());
+        format!("{name:32} {taken:>7.0} {:>7.1}", busy / taken.max(0.001))
+    };
+    for Row { name, taken, busy, passed, failed } in rows {
+        println!("{} {passed:>7} {failed:>7}", line(name, *taken, *busy));
     }
-    println!("{:32} {:>7}", "all", seconds(rows.iter().map(|row| row.taken).sum()));
+    let sum = |time: fn(&Row<'_>) -> Duration| rows.iter().map(time).sum();
+    println!("{}", line("all", sum(|row| row.taken), sum(|row| row.busy)));
+}
+
+/// Returns the time that this process and its children have kept cores busy, or zero if it is unknown.
+fn busy() -> Duration {
+    // Behind the name, which is in parentheses, the fields from the twelfth on are the times of the process
+    // in user code and in the system, and the same of its children, in hundredths of a second.
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let times = fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok());
+    Duration::from_millis(10 * times.sum::<u64>())
 }
 
 /// Packages that need no MPI, with the features that need none.
