@@ -9,10 +9,11 @@ use std::{
 use dtype_mpi::{Current, Library};
 use foldhash::HashMap;
 
-use crate::lock::lock;
+use crate::{lock::lock, python};
 
 /// Returns the function that called MPI, with its file and line if the program has debug information.
-/// Otherwise returns the function with its offset in the program or library.
+/// Otherwise returns the function with its offset in the program or library. For an extension of Python,
+/// returns the line of Python that called it.
 pub(crate) fn of_caller() -> String {
     /// The descriptions found so far, by address.
     static KNOWN: Mutex<Option<HashMap<usize, String>>> = Mutex::new(None);
@@ -23,6 +24,11 @@ pub(crate) fn of_caller() -> String {
         caller.is_none()
     });
     let Some((ip, module)) = caller else { return "an unknown place".to_owned() };
+    if python::is_extension(&module.name)
+        && let Some(place) = python::place()
+    {
+        return place;
+    }
     let mut known = lock(&KNOWN);
     known.get_or_insert_default().entry(ip).or_insert_with(|| described(ip, &module)).clone()
 }

@@ -19,8 +19,8 @@
 //! - `calls`: a handler for each kind of call, by chapter of the standard; `exports`: the exported functions,
 //!   which the build script writes from `calls.txt`; `fortran`: the exported functions of the Fortran
 //!   bindings;
-//! - `profile`: the report; `call_site`: the call site in the program; `verify`: the comparison of packed
-//!   bytes with those of the MPI library.
+//! - `profile`: the report; `call_site`: the call site in the program; `python`: the line of Python that
+//!   runs; `verify`: the comparison of packed bytes with those of the MPI library.
 //!
 //! # Promises of the program
 //! A program that calls MPI keeps to the standard. `SAFETY` comments of this crate rely on the four promises
@@ -55,6 +55,7 @@ mod mode;
 mod peers;
 mod policy;
 mod profile;
+mod python;
 mod requests;
 mod staged;
 mod table;

@@ -955,7 +955,9 @@ fn the_command_runs_python() {
     let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
     assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
     let text = fs::read_to_string(format!("{}.0.json", file.display())).unwrap();
-    assert_eq!(counts(Some(serde_json::from_str(&text).unwrap())), [400, 400]);
+    let report: Report = serde_json::from_str(&text).unwrap();
+    assert_eq!(report.datatypes[0].place, "<module> (particles.py:13)");
+    assert_eq!(counts(Some(report)), [400, 400]);
 }
 
 #[test]
