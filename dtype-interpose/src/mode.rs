@@ -18,7 +18,7 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use dtype_mpi::RANK_VARIABLES;
+use dtype_mpi::{RANK_VARIABLES, SIZE_VARIABLES};
 
 use crate::table::INTERCEPTED;
 
@@ -37,6 +37,11 @@ pub(crate) enum Mode {
 /// variable of a launcher is set.
 pub(crate) fn launched_rank() -> Option<c_int> {
     RANK_VARIABLES.iter().find_map(|name| env::var(name).ok()?.parse().ok())
+}
+
+/// Returns the number of ranks in this process's job, as the launcher sets it in the environment.
+pub(crate) fn launched_ranks() -> Option<c_int> {
+    SIZE_VARIABLES.iter().filter_map(|name| env::var(name).ok()?.parse().ok()).max()
 }
 
 /// Prints a line about a mistake in the environment, which is the same for all ranks. Rank 0 prints it for

@@ -67,8 +67,8 @@ impl Interpreter {
     /// # Safety
     /// This thread holds the interpreter's lock.
     unsafe fn place(&self) -> Option<String> {
-        // SAFETY: the lock is held. The frame is borrowed, and lives as long as its function runs. The code is
-        // this function's own until it is released.
+        // SAFETY: the lock is held. The frame is borrowed, and lives as long as its function runs. The code
+        // is this function's own until it is released.
         unsafe {
             let frame = (self.frame)();
             if frame.is_null() {

@@ -675,6 +675,19 @@ fn a_mistake_in_the_environment_is_one_line_for_the_job() {
     assert_eq!(said(&right), [""; 0]);
 }
 
+/// Checks the warning of the launcher of another library, which starts each rank as a job of its own.
+#[test]
+fn ranks_that_are_jobs_of_their_own_say_so() {
+    let alone = compiled(&mpicc(), &["-DSYMBOL=unused"], "tests/c/other.c", "alone");
+    // One rank of the one launcher, with the variables of the other launcher.
+    let is_mpich = launch::mpiexec().to_string_lossy().contains("mpich");
+    let other = if is_mpich { "OMPI_COMM_WORLD_SIZE" } else { "PMI_SIZE" };
+    for (size, lines) in [("1", 0), ("2", 1)] {
+        let output = run(&[alone.as_os_str()], &[true], &[(other, size.into())]);
+        assert_eq!(output.matches("dtype: the launcher started 2 processes").count(), lines, "{output}");
+    }
+}
+
 /// Checks that a rank other than 0 prints an error if it alone cannot write its report.
 #[test]
 fn a_report_that_only_another_rank_cannot_write_is_one_line_too() {

@@ -69,6 +69,9 @@ const fn number(text: &str) -> u32 {
 /// program of any library.
 pub const RANK_VARIABLES: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
 
+/// The environment variables in which launchers pass a process the number of ranks in the job.
+pub const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+
 /// The beginnings of the names of the launchers' processes that start ranks.
 pub const LAUNCHERS: [&str; 4] = ["hydra_", "mpiexec", "orted", "prte"];
 

@@ -110,7 +110,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
         rows.push(Row {
             name: &step.name,
             taken: started.elapsed(),
-            busy: self::busy() - busy,
+            busy: self::busy().saturating_sub(busy),
             passed: count.passed - before.passed,
             failed: count.failed - before.failed,
         });

@@ -4,7 +4,7 @@
 use std::{os::raw::c_int, process};
 
 use dtype_mpi::{Current, Library, Sign, signs};
-use mpi::ffi::MPI_Datatype;
+use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{call::SUCCESS, datatype_cache, mode, mode::Mode, peers, profile, requests, verify, windows};
 
@@ -18,11 +18,29 @@ pub(crate) unsafe fn init(next: impl FnOnce() -> c_int) -> c_int {
         return next();
     }
     peers::arrive();
+    // Open MPI changes these variables.
+    let launched = (mode::launched_rank(), mode::launched_ranks());
     let code = next();
     if code == SUCCESS {
+        check_launcher(launched);
         peers::look();
     }
     code
+}
+
+/// Warns once if a launcher has started several ranks, but each is a job of its own, as with the launcher of
+/// another MPI library. `rank` and `started` are what the launcher says.
+fn check_launcher((rank, started): (Option<c_int>, Option<c_int>)) {
+    let mut ranks = 0;
+    // SAFETY: promise 1; there is room for a number.
+    unsafe { ffi::PMPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut ranks) };
+    if let (0, 1, Some(started @ 2..)) = (rank.unwrap_or(0), ranks, started) {
+        eprintln!(
+            "dtype: the launcher started {started} processes, but each is the only rank of a job of its own. \
+             The launcher probably belongs to another MPI library: start the program with the mpiexec of {}.",
+            Current::TITLE
+        );
+    }
 }
 
 /// Calls `MPI_Finalize`, and does the work of this library before and after it. Requests and windows are kept
