@@ -160,6 +160,15 @@ fn calls_are_read_as_people_write_them() {
             "int err = MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t); err = MPI_Type_commit(&t);",
             "3 × f64 @ 0 stride 128",
         ),
+        (
+            "MPI_Type_create_struct(2, (int[]){1, 1}, (const MPI_Aint[2]){0, 8}, (MPI_Datatype[]){MPI_INT, \
+             MPI_DOUBLE}, &t);",
+            "MPI_INT @ 0, f64 @ 8",
+        ),
+        (
+            "int at[] = {0, 3}; MPI_Type_indexed(2, (int[2]){2}, (int *)at, MPI_INT, &t);",
+            "2 × MPI_INT @ 0 stride 4",
+        ),
     ];
     for (input, expected) in cases {
         flattens(&[], input, expected);
@@ -169,7 +178,8 @@ fn calls_are_read_as_people_write_them() {
         ("MPI_Type_contiguous(2, MPI_INT, &t); /* x", "column 38: expected a call"),
         ("MPI_Type_vector(3, 2, 4, MPI_INT, 5)", "expected a variable for the result, found `5)`"),
         ("MPI_INT = MPI_DOUBLE; MPI_Type_contiguous(2, MPI_INT)", "`MPI_INT` is a predefined datatype"),
-        ("int bl[1] = {1, 2}; MPI_Type_contiguous(2, MPI_INT)", "has 1 items, but the list has 2"),
+        ("int bl[1] = {1, 2}; MPI_Type_contiguous(2, MPI_INT)", "this list is longer than its array: 2 > 1"),
+        ("MPI_Type_indexed(2, (int[1]){1, 1}, [0, 4], MPI_INT)", "this list is longer than its array: 2 > 1"),
         ("int d[2]; d[9999999]=1; MPI_Type_contiguous(2, MPI_INT)", "an index below 1048576"),
         ("MPI_Type_contiguous(9223372036854775807 * 2, MPI_INT)", "this number is beyond the limits of i64"),
         ("MPI_Type_contiguous(4 / 0, MPI_INT)", "this number is beyond the limits of i64"),

@@ -57,6 +57,7 @@ mod policy;
 mod profile;
 mod python;
 mod requests;
+mod say;
 mod staged;
 mod table;
 mod tools;

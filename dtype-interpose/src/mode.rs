@@ -20,7 +20,7 @@ use std::{
 
 use dtype_mpi::{RANK_VARIABLES, SIZE_VARIABLES};
 
-use crate::table::INTERCEPTED;
+use crate::{say::say, table::INTERCEPTED};
 
 /// The mode of the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) fn launched_ranks() -> Option<c_int> {
 /// the job. A process whose rank is unknown prints a line of its own.
 fn warn(line: impl Display) {
     if launched_rank().is_none_or(|rank| rank == 0) {
-        eprintln!("dtype: {line}");
+        say(line);
     }
 }
 

@@ -31,7 +31,7 @@ use mpi::{
     raw::FromRaw,
 };
 
-use crate::{call_site, engine::Engine, lock::lock, mode, verify::Verified};
+use crate::{call_site, engine::Engine, lock::lock, mode, say::say, verify::Verified};
 
 /// The counts of one datatype.
 #[derive(Default)]
@@ -449,7 +449,7 @@ pub(crate) fn end() {
         // If rank 0 cannot write either, it alone prints the error, for the whole job.
         let is_own = || OpenOptions::new().append(true).create(true).open(of_rank(file, 0)).is_ok();
         if rank == 0 || is_own() {
-            eprintln!("dtype: DTYPE_REPORT: {}: {error}", of_rank(file, rank).display());
+            say(format_args!("DTYPE_REPORT: {}: {error}", of_rank(file, rank).display()));
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::{
     lock::lock,
     mode::{self, Verify},
     policy::base_that,
+    say::say,
 };
 
 /// The largest shadow in bytes. Messages that span more memory are not verified.
@@ -284,14 +285,17 @@ impl Verified<'_> {
             return;
         }
         let Self { built, place, .. } = self;
-        eprintln!(
-            "dtype: DTYPE_VERIFY: {count} elements of {built}, committed in {place}, are {done} otherwise \
-             than by {by}: byte {byte} is {own:#04x}, by {by} {library:#04x}."
-        );
-        if mode::verify() == Some(Verify::Abort) {
-            eprintln!(
-                "dtype: The program ends. With DTYPE_VERIFY=plain it goes on with the library's bytes."
-            );
+        let ends = mode::verify() == Some(Verify::Abort);
+        let then = if ends {
+            " The program ends. With DTYPE_VERIFY=plain it goes on with the library's bytes."
+        } else {
+            ""
+        };
+        say(format_args!(
+            "DTYPE_VERIFY: {count} elements of {built}, committed in {place}, are {done} otherwise than by \
+             {by}: byte {byte} is {own:#04x}, by {by} {library:#04x}.{then}"
+        ));
+        if ends {
             // SAFETY: promise 1.
             unsafe { ffi::PMPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
             process::abort();
@@ -315,9 +319,9 @@ pub(crate) fn end() {
     }
     let [verified, different, unverified] =
         [VERIFIED, DIFFERENT, UNVERIFIED].map(|what| COUNTS[what].load(Ordering::Relaxed));
-    eprintln!(
-        "dtype: DTYPE_VERIFY: rank 0 compared {} messages with MPI_Pack and MPI_Unpack: {different} differ. \
+    say(format_args!(
+        "DTYPE_VERIFY: rank 0 compared {} messages with MPI_Pack and MPI_Unpack: {different} differ. \
          {unverified} could not be compared.",
         verified + different
-    );
+    ));
 }

@@ -2,8 +2,9 @@
 //!
 //! The result may be an argument as in C, `MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &column);`, or as in
 //! Fortran, where `ierror` follows. It may also be assigned, as `constructor_calls()` prints it: `t0 = …`.
-//! Lists are in square, curly or angle brackets, or are variables: `int lengths[2] = {1, 3};`. The answer is
-//! the last committed datatype. If none is committed, it is the last one made.
+//! Lists are in square, curly or angle brackets, or are variables: `int lengths[2] = {1, 3};`. Their type may
+//! stand before them, as in `(int[2]){1, 3}`. The answer is the last committed datatype. If none is
+//! committed, it is the last one made.
 
 use std::collections::HashMap;
 
@@ -162,7 +163,7 @@ impl Reader<'_> {
     fn filled(&self, place: usize, value: Value, length: usize) -> Read<Value> {
         let Value::List(mut items) = value else { return Err(self.scanner.unexpected_at(place, "a list")) };
         if items.len() > length {
-            let reason = format!("the array has {length} items, but the list has {}", items.len());
+            let reason = format!("this list is longer than its array: {} > {length}", items.len());
             return Err(self.scanner.wrong_at(place, reason));
         }
         if length <= MOST_ITEMS && matches!(items.first(), Some(Value::Number(_))) {
@@ -187,8 +188,38 @@ impl Reader<'_> {
         Ok(Value::List(items))
     }
 
+    /// Passes the type of a compound literal, `(int[2])`, or the cast of a pointer, `(int *)`. Returns the
+    /// length if it is given.
+    fn array_type(&mut self) -> Read<Option<usize>> {
+        let place = self.scanner.place();
+        let mut length = None;
+        if self.scanner.takes("(") && self.type_name().is_some() {
+            let is_pointer = self.scanner.takes("*");
+            if is_pointer || self.scanner.takes("[") {
+                if !is_pointer && !self.scanner.takes("]") {
+                    length = usize::try_from(self.expression(MOST_LEVELS)?).ok();
+                    self.scanner.expect("]")?;
+                }
+                if self.scanner.takes(")") {
+                    return Ok(length);
+                }
+            }
+        }
+        self.scanner.go_back(place);
+        Ok(None)
+    }
+
     /// Reads a list or a single item.
     fn value(&mut self) -> Read<Value> {
+        if let Some(length) = self.array_type()? {
+            let place = self.scanner.place();
+            let value = self.list_or_item()?;
+            return self.filled(place, value, length);
+        }
+        self.list_or_item()
+    }
+
+    fn list_or_item(&mut self) -> Read<Value> {
         let Some(close) = self.scanner.opens() else { return self.item() };
         let mut items = Vec::new();
         while !self.scanner.takes(close) {

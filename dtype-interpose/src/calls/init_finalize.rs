@@ -6,7 +6,9 @@ use std::{os::raw::c_int, process};
 use dtype_mpi::{Current, Library, Sign, signs};
 use mpi::ffi::{self, MPI_Datatype};
 
-use crate::{call::SUCCESS, datatype_cache, mode, mode::Mode, peers, profile, requests, verify, windows};
+use crate::{
+    call::SUCCESS, datatype_cache, mode, mode::Mode, peers, profile, requests, say::say, verify, windows,
+};
 
 /// Calls `MPI_Init` or `MPI_Init_thread`, and does the work of this library before and after it.
 ///
@@ -35,11 +37,11 @@ fn check_launcher((rank, started): (Option<c_int>, Option<c_int>)) {
     // SAFETY: promise 1; there is room for a number.
     unsafe { ffi::PMPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut ranks) };
     if let (0, 1, Some(started @ 2..)) = (rank.unwrap_or(0), ranks, started) {
-        eprintln!(
-            "dtype: the launcher started {started} processes, but each is the only rank of a job of its own. \
+        say(format_args!(
+            "the launcher started {started} processes, but each is the only rank of a job of its own. \
              The launcher probably belongs to another MPI library: start the program with the mpiexec of {}.",
             Current::TITLE
-        );
+        ));
     }
 }
 
@@ -153,10 +155,10 @@ fn check_library() {
     };
     let own = Current::TITLE;
     if let Some((other, _)) = signs().find(|(title, sign)| *title != own && is_here(*sign)) {
-        eprintln!(
-            "dtype: this libdtype_mpi.so was built for {own}, but the program runs with {other}. Preload the \
+        say(format_args!(
+            "this libdtype_mpi.so was built for {own}, but the program runs with {other}. Preload the \
              library built for {other}, as `dtype run` does."
-        );
+        ));
         process::exit(1);
     }
 }
