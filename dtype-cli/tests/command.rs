@@ -618,7 +618,8 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     let (code, answer, message) = dtype(&["report", file], "");
     assert_eq!((code, message.as_str()), (0, ""));
     let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages were packed.\nPacking took 120.0 us and \
-                  first use 0.0 us; MPI_Pack would have taken 600.0 us: 480.0 us won.\n";
+                  first use 0.0 us; MPI_Pack would have taken 600.0 us: 480.0 us won, 240.0 us per \
+                  rank.\n";
     assert!(answer.starts_with(begins) && answer.contains("\n840 messages not packed: one block.\n"));
     // The answer shows 20 of the 25 rows, those with the most time won first.
     let table = |answer: &str| -> Vec<String> {

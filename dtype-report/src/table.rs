@@ -86,7 +86,11 @@ impl Report {
                 (false, false) => "to win",
                 (false, true) => "to lose",
             };
-            write!(f, ": {} {verb}", time(if won < 0.0 { -won } else { won }))?;
+            let amount = if won < 0.0 { -won } else { won };
+            write!(f, ": {} {verb}", time(amount))?;
+            if ranks > 1 {
+                write!(f, ", {} per rank", time(amount / ranks as f64))?;
+            }
         }
         writeln!(f, ".")?;
         self.write_both_signs(f)?;
