@@ -1,12 +1,14 @@
 """The command `dtype` and the preloaded library for the MPI library of the spec.
 
-    spack repo add packaging/spack
+    spack repo add packaging/spack/spack_repo/dtype
     spack dev-build dtype-mpi@develop ^openmpi     # from the folder of the checkout
     spack load dtype-mpi
     dtype run mpiexec -n 2 ./program
 """
 
 import os
+
+from spack_repo.builtin.build_systems.generic import Package
 
 from spack.package import *
 
