@@ -1,41 +1,52 @@
-//! The functions of MPI that the program and its libraries import, read from their relocations in memory.
+//! The loaded objects (the program and its libraries), and the functions of MPI that they import, read from
+//! their relocations in memory.
 
 use std::{
-    ffi::{CStr, CString},
-    mem::MaybeUninit,
-    os::raw::{c_int, c_void},
-    ptr,
+    ffi::{CStr, CString, OsStr},
+    ops::Range,
+    os::{
+        raw::{c_int, c_void},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
 };
+
+use dtype_mpi::{Current, Library};
 
 /// A function of MPI that a loaded object imports.
 pub(crate) struct Import {
-    /// The start address of the importing object, as [`object_of`] returns it.
-    pub object: *mut c_void,
+    /// The number of the importing object.
+    pub object: usize,
     /// The file of the importing object; empty for the program itself.
     pub file: CString,
     /// The name of the function, such as `MPI_Recv` or `PMPI_Recv`.
     pub name: CString,
 }
 
-/// Returns the functions of MPI that the currently loaded objects import.
-pub(crate) fn of_mpi() -> Vec<Import> {
-    let mut found = Vec::new();
-    // SAFETY: `visit` has the type of the callback. The loader passes it the pointer to `found`, which lives
-    // until `dl_iterate_phdr` returns.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
-    found
+/// The objects that are loaded when the value is made.
+#[derive(Default)]
+pub(crate) struct Objects {
+    count: usize,
+    /// The addresses of each segment, with the number of its object.
+    segments: Vec<(Range<usize>, usize)>,
+    /// The functions of MPI that the objects import, except those of the MPI library itself.
+    pub imports: Vec<Import>,
 }
 
-/// Returns the start address of the object (a library, or the program) that contains an address. Returns null
-/// if no object contains it.
-pub(crate) fn object_of(address: *const c_void) -> *mut c_void {
-    let mut found = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: `found` has room for the answer, which is set if the result is not 0.
-    unsafe {
-        if libc::dladdr(address, found.as_mut_ptr()) == 0 {
-            return ptr::null_mut();
-        }
-        found.assume_init().dli_fbase
+impl Objects {
+    /// Reads the objects that are loaded now.
+    pub fn now() -> Self {
+        let mut found = Self::default();
+        // SAFETY: `visit` has the type of the callback. The loader passes it the pointer to `found`, which
+        // lives until `dl_iterate_phdr` returns.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
+        found
+    }
+
+    /// Returns the number of the object that contains an address, or `None` if no object contains it.
+    pub fn of(&self, address: *const c_void) -> Option<usize> {
+        let found = self.segments.iter().find(|(segment, _)| segment.contains(&(address as usize)));
+        found.map(|(_, object)| *object)
     }
 }
 
@@ -127,32 +138,50 @@ impl Dynamic {
     }
 }
 
-/// Adds the imports of one object to a list.
+/// Adds one object to a list.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, list: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid `info`, and the pointer to the list of `of_mpi`.
-    let (info, list) = unsafe { (&*info, &mut *list.cast::<Vec<Import>>()) };
-    let base = usize::try_from(info.dlpi_addr).unwrap_or(0);
+    // SAFETY: the loader passes a valid `info`, and the pointer to the list of `now`.
+    let (info, list) = unsafe { (&*info, &mut *list.cast::<Objects>()) };
+    let object = list.count;
+    list.count += 1;
+    let number = |value: u64| usize::try_from(value).unwrap_or(0);
     // SAFETY: `dlpi_phdr` points to `dlpi_phnum` headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    for header in headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC) {
-        let section = base.wrapping_add(usize::try_from(header.p_vaddr).unwrap_or(0)) as *const c_void;
-        let file = if info.dlpi_name.is_null() {
-            CString::default()
-        } else {
-            // SAFETY: the name ends in a zero.
-            unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned()
-        };
-        // SAFETY: condition 1 of `read` and of `undefined`: `section` is the dynamic section of an object
-        // that the loader has loaded.
-        unsafe {
-            Dynamic::read(section.cast(), base).undefined(|name| {
-                let is_of_mpi = |front: &[u8]| name.to_bytes().starts_with(front);
-                if is_of_mpi(b"MPI") || is_of_mpi(b"PMPI") {
-                    let (object, file, name) = (object_of(section), file.clone(), name.to_owned());
-                    list.push(Import { object, file, name });
+    // SAFETY: a name that is not null ends in a zero.
+    let name = (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) });
+    let file = name.unwrap_or_default();
+    let base = number(info.dlpi_addr);
+    for header in headers {
+        let start = base.wrapping_add(number(header.p_vaddr));
+        match header.p_type {
+            libc::PT_LOAD => {
+                list.segments.push((start..start.saturating_add(number(header.p_memsz)), object));
+            }
+            libc::PT_DYNAMIC if !is_part_of_mpi(file) => {
+                let section = start as *const [u64; 2];
+                // SAFETY: condition 1 of `read` and of `undefined`: `section` is the dynamic section of an
+                // object that the loader has loaded.
+                unsafe {
+                    Dynamic::read(section, base).undefined(|name| {
+                        let is_of_mpi = |front: &[u8]| name.to_bytes().starts_with(front);
+                        if is_of_mpi(b"MPI") || is_of_mpi(b"PMPI") {
+                            list.imports.push(Import {
+                                object,
+                                file: file.to_owned(),
+                                name: name.to_owned(),
+                            });
+                        }
+                    });
                 }
-            });
+            }
+            _ => {}
         }
     }
     0
+}
+
+/// Returns `true` if a file is the MPI library itself, or one of its plugins or bindings.
+fn is_part_of_mpi(file: &CStr) -> bool {
+    let name = Path::new(OsStr::from_bytes(file.to_bytes())).file_name().unwrap_or_default();
+    Current::FILES.iter().any(|front| name.as_bytes().starts_with(front.as_bytes()))
 }

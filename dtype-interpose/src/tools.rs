@@ -9,14 +9,11 @@ use std::{
     collections::HashSet,
     ffi::{CStr, CString},
     os::raw::c_void,
-    path::Path,
     sync::LazyLock,
 };
 
-use dtype_mpi::{Current, Library};
-
 use crate::{
-    imports::{Import, object_of, of_mpi},
+    imports::{Import, Objects},
     table::{self, Role},
 };
 
@@ -34,20 +31,21 @@ pub(crate) fn complete_here(completed_by: &[Role]) -> bool {
     })
 }
 
-/// The functions of MPI that the currently loaded objects import. Objects that are loaded later are not seen.
+/// The objects that call functions of MPI. Objects that are loaded later are not seen.
 pub(crate) struct Callers {
-    imports: Vec<Import>,
-    /// The start addresses of this library (`own`) and of the MPI library (`library`).
-    own: *mut c_void,
-    library: *mut c_void,
+    objects: Objects,
+    /// The numbers of this library (`own`) and of the MPI library (`library`).
+    own: Option<usize>,
+    library: Option<usize>,
 }
 
 impl Callers {
-    /// Reads the imports of all loaded objects.
+    /// Reads the imports of all objects that are loaded now.
     pub fn now() -> Self {
-        let (own, library) = (object_of(Self::now as *const c_void), object_of(first_of(c"PMPI_Init")));
-        let imports = of_mpi().into_iter().filter(|import| !is_part_of_mpi(import)).collect();
-        Self { imports, own, library }
+        let objects = Objects::now();
+        let own = objects.of(Self::now as *const c_void);
+        let library = objects.of(first_of(c"PMPI_Init"));
+        Self { objects, own, library }
     }
 
     /// Returns the functions of a role for which some object bypasses this library.
@@ -69,27 +67,45 @@ impl Callers {
             is_named_so
                 && is_function(name)
                 && !known.contains(name.trim_end_matches("_c"))
-                && object_of(first_of(&import.name)) == self.library
+                && self.objects.of(first_of(&import.name)) == self.library
         };
-        self.imports.iter().filter(is_unknown).map(|import| import.name.as_c_str()).collect()
+        self.objects.imports.iter().filter(is_unknown).map(|import| import.name.as_c_str()).collect()
     }
 
     /// Returns `true` if some object calls a function without passing through this library.
     fn goes_past_us(&self, name: &CStr) -> bool {
         let first = first_of(name);
-        let found = object_of(first);
+        let found = self.objects.of(first);
         let by_name = match found {
             _ if first.is_null() || found == self.own => false,
             // The first definition is the MPI library's: the function is not intercepted.
-            _ if found == self.library => self.imports.iter().any(|import| *import.name == *name),
+            _ if found == self.library => self.objects.imports.iter().any(|import| *import.name == *name),
             // The first definition is another tool's.
             _ => true,
         };
         let second = [b"P", name.to_bytes()].concat();
         let goes_behind = |import: &Import| {
-            import.name.to_bytes() == second && import.object != self.own && !defines(import, name)
+            import.name.to_bytes() == second && Some(import.object) != self.own && !self.defines(import, name)
         };
-        by_name || self.imports.iter().any(goes_behind)
+        by_name || self.objects.imports.iter().any(goes_behind)
+    }
+
+    /// Returns `true` if the importing object itself defines a function of this name, as tools do.
+    fn defines(&self, import: &Import, name: &CStr) -> bool {
+        if import.file.is_empty() {
+            return false;
+        }
+        // SAFETY: both strings end in a zero. `RTLD_NOLOAD` loads nothing, and `dlclose` releases only the
+        // reference that `dlopen` has taken.
+        unsafe {
+            let object = libc::dlopen(import.file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+            if object.is_null() {
+                return false;
+            }
+            let found = libc::dlsym(object, name.as_ptr());
+            libc::dlclose(object);
+            !found.is_null() && self.objects.of(found) == Some(import.object)
+        }
     }
 }
 
@@ -97,29 +113,4 @@ impl Callers {
 fn first_of(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in a zero.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
-}
-
-/// Returns `true` if the importing object is the MPI library itself, or one of its plugins or bindings.
-fn is_part_of_mpi(import: &Import) -> bool {
-    let file = import.file.to_string_lossy();
-    let name = Path::new(&*file).file_name().unwrap_or_default().to_string_lossy();
-    Current::FILES.iter().any(|front| name.starts_with(front))
-}
-
-/// Returns `true` if the importing object itself defines a function of this name, as tools do.
-fn defines(import: &Import, name: &CStr) -> bool {
-    if import.file.is_empty() {
-        return false;
-    }
-    // SAFETY: both strings end in a zero. `RTLD_NOLOAD` loads nothing, and `dlclose` releases only the
-    // reference that `dlopen` has taken.
-    unsafe {
-        let object = libc::dlopen(import.file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
-        if object.is_null() {
-            return false;
-        }
-        let found = libc::dlsym(object, name.as_ptr());
-        libc::dlclose(object);
-        !found.is_null() && object_of(found) == import.object
-    }
 }
