@@ -649,11 +649,12 @@ fn many_sizes_from_one_place_are_one_row_of_a_report() {
 /// nothing.
 #[test]
 fn a_mistake_in_the_environment_is_one_line_for_the_job() {
-    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-with-mistakes");
-    let structs = [structs.as_os_str()];
+    // A program with few messages.
+    let program = compiled(&mpicc(), &[], "tests/c/padding.c", "padding-with-mistakes");
+    let program = [program.as_os_str()];
     let said = |environment: &[(&str, &str)]| {
         let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.into())).collect();
-        let output = run(&structs, &[true, true], &environment);
+        let output = run(&program, &[true, true], &environment);
         output.lines().filter(|line| line.contains("dtype:")).map(str::to_owned).collect::<Vec<_>>()
     };
     for (name, value, says) in [

@@ -69,16 +69,16 @@ pub fn sample<T>(cases: &[T]) -> &[T] {
     &cases[i..=i]
 }
 
-/// Returns all numbers of ranks, which ascend. On MPICH, whose ranks keep their cores busy while they wait,
-/// returns those up to 3, unless `DTYPE_LONG` is set. In a brief run, returns one of them: the last on Open
-/// MPI, and the last that is at most 2 on MPICH.
+/// Returns all numbers of ranks, which ascend, if `DTYPE_LONG` is set. Otherwise returns those up to 2 on
+/// MPICH, whose ranks keep their cores busy while they wait, and those from 3 on with Open MPI. In a brief
+/// run, returns the last one of these. If there is none, returns the number that is nearest.
 pub fn numbers_of_ranks(all: &[usize]) -> &[usize] {
-    if !is_mpich() || env::var_os("DTYPE_LONG").is_some() {
-        return sample(all);
+    if env::var_os("DTYPE_LONG").is_some() || all.is_empty() {
+        return all;
     }
-    let up_to = |most| all.partition_point(|ranks| *ranks <= most).max(1).min(all.len());
-    let few = &all[..up_to(if is_brief() { 2 } else { 3 })];
-    if is_brief() { &few[few.len().saturating_sub(1)..] } else { few }
+    let few = all.partition_point(|ranks| *ranks <= 2);
+    let chosen = if is_mpich() { &all[..few.max(1)] } else { &all[few.min(all.len() - 1)..] };
+    if is_brief() { &chosen[chosen.len() - 1..] } else { chosen }
 }
 
 fn is_mpich() -> bool {
