@@ -95,9 +95,9 @@ struct Program {
 
 /// The measured times and results of a program.
 struct Measured {
-    /// The medians without the preloaded library and with it. `None` if the program aborts, which takes
-    /// longer or shorter by chance.
-    times: Option<[Duration; 2]>,
+    /// The medians without the preloaded library, with it, and without it again. `None` if the program
+    /// aborts, which takes longer or shorter by chance.
+    times: Option<[Duration; 3]>,
     /// The messages that would be packed, and all messages. `None` if the program ends without a report.
     messages: Option<[u64; 2]>,
 }
@@ -121,7 +121,7 @@ pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()>
     let mut failed = Vec::new();
     for library in mpi::set_up(sh, Libraries::All)? {
         let preloaded = interpose::build(sh, &library)?;
-        println!("\n{}: seconds without → with, ratio", library.version);
+        println!("\n{}: seconds without → with, ratio; ratio of two measurements without", library.version);
         let yielding = (library.name == "mpich").then_some(&*yielding);
         for program in all(sh, &library, is_quick, yielding)? {
             let measured = match program.measure(sh, &library, &preloaded, is_quick) {
@@ -136,13 +136,14 @@ pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()>
                 println!("  {:60} the same", program.name);
                 continue;
             };
-            let [without, with] = times.map(|time| time.as_secs_f64());
+            let [without, with, again] = times.map(|time| time.as_secs_f64());
             println!(
-                "  {:60} {without:7.2} → {with:7.2}  {:5.2}",
+                "  {:60} {without:7.2} → {with:7.2}  {:5.2}; {:5.2}",
                 measured.case(program.name),
-                with / without
+                with / without,
+                again / without
             );
-            for (contender, time) in [("ours", with), ("without", without)] {
+            for (contender, time) in [("ours", with), ("without", without), ("again", again)] {
                 let (library, case) = (library.label(), measured.case(program.name));
                 writeln!(text, "{library},{case},{contender},{:.0}", time * 1e6)?;
             }
@@ -247,7 +248,8 @@ fn dtfft(sh: &Shell, library: &Library) -> Result<PathBuf> {
 }
 
 impl Program {
-    /// Runs the program without the preloaded library and with it in turn, and compares what it prints.
+    /// Runs the program without the preloaded library, with it, and without it again, and compares what it
+    /// prints. The order rotates, since a run takes longer or shorter after another one.
     fn measure(&self, sh: &Shell, library: &Library, preloaded: &Path, is_quick: bool) -> Result<Measured> {
         let (expected, time) = self.run(library, None, &[])?;
         let messages = self.messages(sh, library, preloaded)?;
@@ -261,12 +263,13 @@ impl Program {
         }
         // Short programs run more often, since their times vary more.
         let runs = if is_quick { 1 } else { (12.0 / time.as_secs_f64()).clamp(5.0, 15.0) as usize };
-        let mut times = [const { Vec::new() }; 2];
-        for _ in 0..runs {
-            for (times, preloaded) in times.iter_mut().zip([None, Some(preloaded)]) {
-                let (found, time) = self.run(library, preloaded, &[])?;
+        let mut times = [const { Vec::new() }; 3];
+        for round in 0..runs {
+            for turn in 0..times.len() {
+                let which = (round + turn) % times.len();
+                let (found, time) = self.run(library, [None, Some(preloaded), None][which], &[])?;
                 same(found)?;
-                times.push(time);
+                times[which].push(time);
             }
         }
         let times = times.map(|mut times| {
