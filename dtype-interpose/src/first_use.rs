@@ -46,6 +46,27 @@ struct Slot {
     worth: AtomicU64,
 }
 
+impl Slot {
+    /// Returns the packed size in bytes of one element of the datatype that has this slot, or `None` if it is
+    /// 0.
+    ///
+    /// # Safety
+    /// Promises 1 and 2 for the datatype.
+    #[inline]
+    unsafe fn size_of(&self, datatype: MPI_Datatype) -> Option<usize> {
+        let known = self.size.load(Ordering::Relaxed);
+        if known > 0 {
+            return Some(known);
+        }
+        let mut size: c_int = 0;
+        // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
+        unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
+        let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
+        self.size.store(size, Ordering::Relaxed);
+        Some(size)
+    }
+}
+
 const SLOTS: usize = 1 << 12;
 
 static COMMITTED: [Slot; SLOTS] = [const {
@@ -85,6 +106,18 @@ pub(crate) fn state(datatype: MPI_Datatype) -> State {
         _ if slot.is_known.load(Ordering::Relaxed) => State::Known,
         _ => State::Unplanned,
     }
+}
+
+/// Returns `true` if a datatype is unplanned, and messages of `count` elements are too small to count for a
+/// plan. Accepts invalid handles.
+#[inline]
+pub(crate) fn is_small(datatype: MPI_Datatype, count: usize) -> bool {
+    if state(datatype) != State::Unplanned {
+        return false;
+    }
+    // SAFETY: promise 1. A handle with a slot is live: it was committed, and has not been freed.
+    let size = unsafe { slot(number(datatype)).size_of(datatype) };
+    size.and_then(|size| size.checked_mul(count)).is_some_and(|bytes| bytes < LEAST)
 }
 
 /// Takes the slot of a datatype that has just been committed. Returns `false` if another handle has the slot.
@@ -190,16 +223,8 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
         return None;
     }
     let slot = slot(number(datatype));
-    let size = match slot.size.load(Ordering::Relaxed) {
-        0 => {
-            let mut size: c_int = 0;
-            // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
-            unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
-            usize::try_from(size).ok().filter(|size| *size > 0)?
-        }
-        size => size,
-    };
-    slot.size.store(size, Ordering::Relaxed);
+    // SAFETY: promises 1 and 2 for the datatype.
+    let size = unsafe { slot.size_of(datatype) }?;
     let bytes = size.checked_mul(message.count).filter(|bytes| *bytes >= LEAST)?;
     i32::try_from(bytes).ok()?;
     let before = slot.bytes.load(Ordering::Relaxed);

@@ -123,8 +123,8 @@ fn reported(file: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Returns the setting of `LD_PRELOAD` for a program: the library that fits its MPI library, and behind it
-/// those that are preloaded anyway.
+/// Returns the setting of `LD_PRELOAD` for a program: the library that fits its MPI library, behind it those
+/// that are preloaded anyway, and the MPI library.
 fn preload(loaded: &Loaded, anyway: Option<OsString>, libraries: &Path) -> Result<OsString> {
     let own = library::for_mpi(&loaded.mpi, libraries)?;
     let anyway = anyway.or_else(|| env::var_os("LD_PRELOAD")).filter(|libraries| !libraries.is_empty());
@@ -134,10 +134,9 @@ fn preload(loaded: &Loaded, anyway: Option<OsString>, libraries: &Path) -> Resul
     }
     all.extend(anyway);
     // The preloaded library names no MPI library that it needs: it is the one that the program loads,
-    // wherever that is. Modules load it where the preloaded library would not find it.
-    if loaded.by_module {
-        all.push(preloadable(&loaded.mpi[0])?.into_os_string());
-    }
+    // wherever that is. Python's modules load it where the preloaded library would not find it, and processes
+    // that the program starts do not load it.
+    all.push(preloadable(&loaded.mpi[0])?.into_os_string());
     Ok(variable("LD_PRELOAD", all.join(OsStr::new(":"))))
 }
 

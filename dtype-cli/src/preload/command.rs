@@ -5,7 +5,8 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs,
+    fs::{self, File},
+    io::Read,
     ops::Range,
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
@@ -16,7 +17,7 @@ use std::{
 
 use anyhow::{Error, Result, bail};
 
-use super::program::{Loaded, on_path};
+use super::program::{Loaded, is_python, on_path};
 
 /// A program in a command.
 pub(crate) struct Program {
@@ -30,8 +31,8 @@ pub(crate) struct Program {
     pub(crate) preloaded: Option<OsString>,
 }
 
-/// Returns the programs of a command that use MPI: one for each part of a launcher's command. `:` separates
-/// the parts.
+/// Returns the programs of a command that use MPI, or the scripts that start them: one for each part of a
+/// launcher's command. `:` separates the parts.
 ///
 /// # Errors
 /// If a part has only programs whose MPI library cannot be preloaded, or the command has no program that uses
@@ -46,7 +47,7 @@ pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
             let Some(file) = file_at(command, &part, at) else { continue };
             match Loaded::by(&file, &variables(&command[part.start..at])) {
                 Ok(loaded) if loaded.mpi.is_empty() => others.push(command[at].display().to_string()),
-                Ok(loaded) if loaded.by_module => {
+                Ok(loaded) if loaded.by_python => {
                     script.get_or_insert((at, file, loaded));
                 }
                 Ok(loaded) => {
@@ -57,7 +58,15 @@ pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
             }
         }
         match (script, errors.into_iter().next()) {
-            (Some((at, file, loaded)), _) => found.push(program(command, &part, at, &file, loaded)),
+            (Some((at, file, loaded)), _) => {
+                // A wrapper may do anything with its arguments, so it runs with the library itself.
+                let wrapper = (part.start..at).find_map(|i| {
+                    let file = file_at(command, &part, i).filter(|file| is_script(&command[i], file))?;
+                    (i > 0 || is_interpreter(&command[i])).then_some((i, file))
+                });
+                let (at, file) = wrapper.unwrap_or((at, file));
+                found.push(program(command, &part, at, &file, loaded));
+            }
             (None, Some(error)) => return Err(error),
             (None, None) => {}
         }
@@ -130,13 +139,24 @@ fn parts(command: &[OsString]) -> Vec<Range<usize>> {
 /// Returns `true` if a word names a file, but seems to be the value of the option before it: `node` in
 /// `--map-by node`, where Node.js is installed. Options without values are followed by paths or interpreters.
 fn is_value(command: &[OsString], at: usize) -> bool {
-    const INTERPRETERS: [&str; 16] = [
-        "sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh", "fish", "env", "perl", "python", "python3",
-        "ruby", "julia", "R", "Rscript",
-    ];
     let follows_option = at > 0 && command[at - 1].as_bytes().starts_with(b"-");
-    let is_interpreter = INTERPRETERS.iter().any(|name| command[at] == *name);
-    follows_option && !is_interpreter && !command[at].as_bytes().contains(&b'/')
+    let is_program = is_interpreter(&command[at]) || command[at] == "env";
+    follows_option && !is_program && !command[at].as_bytes().contains(&b'/')
+}
+
+/// Returns `true` if a word is the name of an interpreter of scripts.
+fn is_interpreter(word: &OsStr) -> bool {
+    const NAMES: [&str; 13] =
+        ["sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh", "fish", "perl", "ruby", "julia", "R", "Rscript"];
+    let name = Path::new(word).file_name().unwrap_or_default();
+    NAMES.iter().any(|own| name == *own) || is_python(Path::new(name))
+}
+
+/// Returns `true` if a word is a script with its interpreter in the first line, or names an interpreter.
+fn is_script(word: &OsStr, file: &Path) -> bool {
+    let mut front = [0; 2];
+    let is_read = File::open(file).and_then(|mut file| file.read_exact(&mut front)).is_ok();
+    is_interpreter(word) || is_read && front == *b"#!"
 }
 
 /// Returns the executable file that a word names: as a path, on the `PATH`, or in the folder where the

@@ -17,8 +17,8 @@ use object::{Object, ObjectSymbol};
 pub(crate) struct Loaded {
     /// The files of MPI. The main one is the first. The list is empty if the program is not linked with MPI.
     pub(crate) mpi: Vec<PathBuf>,
-    /// `true` if a module of the program loads MPI, out of reach of a preloaded library.
-    pub(crate) by_module: bool,
+    /// `true` if mpi4py loads MPI in an interpreter of Python.
+    pub(crate) by_python: bool,
     /// The library of AddressSanitizer, which must be preloaded before all others.
     pub(crate) sanitizer: Option<PathBuf>,
 }
@@ -38,8 +38,7 @@ impl Loaded {
         let is_dynamic = object.dynamic_symbols().next().is_some();
         let files = if is_dynamic { linked_with(program, variables)? } else { Vec::new() };
         let sanitizer = files.iter().find(|file| name_of(file).starts_with("libasan.so")).cloned();
-        // The program may be an MPI library, for a program that loads it as a module.
-        let by_module = is_main(program);
+        // The program may be an MPI library, of several files.
         let mpi = of_mpi([program.to_owned()].into_iter().chain(files));
         if mpi.is_empty() {
             let is_static =
@@ -50,13 +49,13 @@ impl Loaded {
                  `libdtype_mpi.a` before the MPI library"
             );
         }
-        Ok(Self { mpi, by_module, sanitizer })
+        Ok(Self { mpi, by_python: false, sanitizer })
     }
 }
 
 /// Returns `true` if a file is an interpreter of Python, by its name: `python3.11`, `python3-dbg`. Names of
 /// other programs may begin with the same word.
-fn is_python(program: &Path) -> bool {
+pub(super) fn is_python(program: &Path) -> bool {
     let name = name_of(program);
     let version = name.strip_prefix("python").map(|rest| rest.strip_suffix("-dbg").unwrap_or(rest));
     version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
@@ -105,7 +104,7 @@ for line in open('/proc/self/maps'):
         bail!("this Python cannot import mpi4py: {reason}");
     }
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(Loaded { mpi: of_mpi(printed.lines().map(PathBuf::from)), by_module: true, sanitizer: None })
+    Ok(Loaded { mpi: of_mpi(printed.lines().map(PathBuf::from)), by_python: true, sanitizer: None })
 }
 
 /// Returns the files that the dynamic linker loads with a program.

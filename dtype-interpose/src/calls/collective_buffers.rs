@@ -11,6 +11,7 @@ use super::members::BlockCounts;
 use crate::{
     call::{Call, SUCCESS, list},
     datatype_cache::{is_known, stays},
+    first_use::is_small,
     profile::is_counting,
     requests::{Kind, Work, keep},
     staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
@@ -67,8 +68,8 @@ pub(crate) struct Replaced<A> {
 impl<C: Integer> Named for (C, MPI_Datatype) {
     #[inline]
     fn stays(self) -> bool {
-        let count = self.0.try_into().ok().and_then(|count: i64| usize::try_from(count).ok());
-        !is_counting() && stays(self.1, Some(count.unwrap_or(0)))
+        let count = self.0.try_into().ok().and_then(|count: i64| usize::try_from(count).ok()).unwrap_or(0);
+        !is_counting() && (stays(self.1, Some(count)) || is_small(self.1, count))
     }
 
     unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
