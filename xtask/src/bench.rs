@@ -279,6 +279,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
     let program = |library: &mpi::Library| library.target(sh).join("release/guidelines");
     for library in &libraries {
         let _environment = library.enter(sh);
+        eprintln!("Building the measuring program for {} …", library.version);
         let package = ["--package", "dtype-guidelines", "--features", "mpi"];
         cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
     }

@@ -43,6 +43,7 @@ pub(crate) fn file_name(library: &Library) -> Result<String> {
 /// Builds the preloaded library for an MPI library, and returns the path for `LD_PRELOAD`.
 pub(crate) fn build(sh: &Shell, library: &Library) -> Result<PathBuf> {
     let _environment = library.enter(sh);
+    eprintln!("Building the preloaded library for {} …", library.version);
     cmd!(sh, "cargo build --quiet --profile preload --package dtype-interpose").quiet().run()?;
     Ok(xtask::launch::preloaded(&folder(sh, library).join("libdtype_mpi.so"))?)
 }

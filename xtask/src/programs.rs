@@ -140,7 +140,7 @@ pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()>
             println!(
                 "  {:60} {without:7.2} → {with:7.2}  {:5.2}; {:5.2}",
                 measured.case(program.name),
-                with / without,
+                2.0 * with / (without + again),
                 again / without
             );
             for (contender, time) in [("ours", with), ("without", without), ("again", again)] {
@@ -247,9 +247,12 @@ fn dtfft(sh: &Shell, library: &Library) -> Result<PathBuf> {
     Ok(build)
 }
 
+/// The orders of three runs.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]];
+
 impl Program {
     /// Runs the program without the preloaded library, with it, and without it again, and compares what it
-    /// prints. The order rotates, since a run takes longer or shorter after another one.
+    /// prints. A run may take longer or shorter after another one, so all orders are taken in turn.
     fn measure(&self, sh: &Shell, library: &Library, preloaded: &Path, is_quick: bool) -> Result<Measured> {
         let (expected, time) = self.run(library, None, &[])?;
         let messages = self.messages(sh, library, preloaded)?;
@@ -262,11 +265,10 @@ impl Program {
             return Ok(Measured { times: None, messages });
         }
         // Short programs run more often, since their times vary more.
-        let runs = if is_quick { 1 } else { (12.0 / time.as_secs_f64()).clamp(5.0, 15.0) as usize };
+        let runs = if is_quick { 1 } else { (12.0 / time.as_secs_f64()).clamp(6.0, 12.0) as usize };
         let mut times = [const { Vec::new() }; 3];
-        for round in 0..runs {
-            for turn in 0..times.len() {
-                let which = (round + turn) % times.len();
+        for order in ORDERS.iter().cycle().take(runs) {
+            for which in *order {
                 let (found, time) = self.run(library, [None, Some(preloaded), None][which], &[])?;
                 same(found)?;
                 times[which].push(time);
