@@ -24,8 +24,8 @@ impl<I: Copy + TryInto<i64> + TryFrom<i64> + 'static> Integer for I {}
 
 /// The arguments of a buffer beside its address: counts, datatypes and displacements.
 pub(crate) trait Named: Copy {
-    /// Returns `true` if this thread remembers that a significant buffer with this datatype is forwarded
-    /// unchanged. Accepts insignificant arguments, even invalid handles.
+    /// Returns `true` if a significant buffer with this datatype is certainly forwarded unchanged, as far as
+    /// that is known without queries. Accepts insignificant arguments, even invalid handles.
     fn stays(self) -> bool;
 
     /// Stages the blocks. Returns the packed buffer and the arguments to forward, or `None` if the buffer is
