@@ -137,7 +137,7 @@ fn programs_table(text: &str) -> Result<String> {
         let (Some(with), Some(without), Some(again)) = (of(OURS), of("without"), of("again")) else {
             continue;
         };
-        let (without, chance) = ((without + again) / 2.0, again / without);
+        let (without, chance) = (f64::midpoint(without, again), again / without);
         let ratio = with / without;
         writeln!(table, "| {case} | {library} | {without:.2} | {with:.2} | {ratio:.2} | {chance:.2} |")?;
     }

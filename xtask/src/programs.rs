@@ -140,7 +140,7 @@ pub(crate) fn run(sh: &Shell, is_quick: bool, rows: Option<&Path>) -> Result<()>
             println!(
                 "  {:60} {without:7.2} → {with:7.2}  {:5.2}; {:5.2}",
                 measured.case(program.name),
-                2.0 * with / (without + again),
+                with / f64::midpoint(without, again),
                 again / without
             );
             for (contender, time) in [("ours", with), ("without", without), ("again", again)] {
