@@ -649,11 +649,12 @@ fn many_sizes_from_one_place_are_one_row_of_a_report() {
 /// nothing.
 #[test]
 fn a_mistake_in_the_environment_is_one_line_for_the_job() {
-    // A program with few messages.
-    let program = compiled(&mpicc(), &[], "tests/c/padding.c", "padding-with-mistakes");
-    let program = [program.as_os_str()];
+    let program = compiled(&mpicc(), &[], "tests/c/arrays.c", "arrays-with-mistakes");
+    let program = [program.as_os_str(), OsStr::new("50")];
+    // Settings are read when a datatype is planned.
     let said = |environment: &[(&str, &str)]| {
-        let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.into())).collect();
+        let environment = AT_ONCE.iter().chain(environment);
+        let environment: Vec<_> = environment.map(|(name, value)| (*name, value.into())).collect();
         let output = run(&program, &[true, true], &environment);
         output.lines().filter(|line| line.contains("dtype:")).map(str::to_owned).collect::<Vec<_>>()
     };
