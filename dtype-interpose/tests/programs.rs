@@ -824,18 +824,22 @@ fn run_command(command: &Command, options: &[&OsStr]) -> Command {
     run
 }
 
-/// Checks that `dtype run` finds the program and its MPI library in a launcher's command.
-#[test]
-fn the_command_preloads_the_library_that_fits() {
-    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs that run");
-    let file = folder().join("reported by run");
-    let report = [OsStr::new("--report"), file.as_os_str()];
-    let mut command = run_command(&launch::on_ranks(launch::mpiexec(), 2, &structs), &report);
+/// Runs a command by `dtype run --report`, and returns the report of rank 1.
+fn reported_by_run(command: &Command, name: &str) -> Report {
+    let file = folder().join(name);
+    let mut command = run_command(command, &["--report".as_ref(), file.as_os_str()]);
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
     assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
     let text = fs::read_to_string(format!("{}.1.json", file.display())).unwrap();
-    let report: Report = serde_json::from_str(&text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Checks that `dtype run` finds the program and its MPI library in a launcher's command.
+#[test]
+fn the_command_preloads_the_library_that_fits() {
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs that run");
+    let report = reported_by_run(&launch::on_ranks(launch::mpiexec(), 2, &structs), "reported by run");
     assert_eq!(counts(Some(report)), [400, 400]);
 
     let mut two = launch::on_ranks(launch::mpiexec(), 1, &structs);
@@ -909,6 +913,7 @@ fn the_command_knows_settings_folders_and_wrappers() {
         (&["mpiexec", "-n", "2", &wrapper, program][..], "mpiexec -n 2 "),
         (&["mpiexec", "-n", "2", "python3", &wrapper, "--run", program], "mpiexec -n 2 "),
         (&["mpiexec", "--oversubscribe", "sh", &script, program], "mpiexec --oversubscribe "),
+        (&["mpiexec", "-genv", "SHELL", "/bin/sh", "-n", "2", program], "mpiexec -genv SHELL /bin/sh -n 2 "),
         (&["sh", &script, program], ""),
         // The first word may be the launcher.
         (&[&script, program], &format!("{script} ")),
@@ -943,13 +948,7 @@ fn the_command_runs_a_program_with_a_sanitizer() {
     let structs = compiled(&mpicc(), &options, "../examples/interpose/structs.c", "structs-sanitized");
     let mut command = launch::on_ranks(launch::mpiexec(), 2, "env");
     command.arg("ASAN_OPTIONS=detect_leaks=0").arg(structs);
-    let file = folder().join("reported-sanitized");
-    let mut command = run_command(&command, &["--report".as_ref(), file.as_os_str()]);
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
-    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
-    let text = fs::read_to_string(format!("{}.0.json", file.display())).unwrap();
-    assert_eq!(counts(Some(serde_json::from_str(&text).unwrap())), [400, 400]);
+    assert_eq!(counts(Some(reported_by_run(&command, "reported-sanitized"))), [400, 400]);
 }
 
 /// Checks that ranks which cannot see each other's names, as on several nodes, are peers if all run the same
@@ -977,13 +976,7 @@ fn the_command_runs_python() {
     let particles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/interpose/particles.py");
     let mut command = launch::on_ranks(launch::mpiexec(), 2, "python3");
     command.arg(particles).envs(launch::python(&mpicc(), launch::mpi4py().unwrap(), &folder()).unwrap());
-    let file = folder().join("reported-of-python");
-    let mut command = run_command(&command, &["--report".as_ref(), file.as_os_str()]);
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
-    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
-    let text = fs::read_to_string(format!("{}.0.json", file.display())).unwrap();
-    let report: Report = serde_json::from_str(&text).unwrap();
+    let report = reported_by_run(&command, "reported-of-python");
     assert_eq!(report.datatypes[0].place, "<module> (particles.py:13)");
     assert_eq!(counts(Some(report)), [400, 400]);
 }

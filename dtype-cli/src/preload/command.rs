@@ -61,8 +61,9 @@ pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
             (Some((at, file, loaded)), _) => {
                 // A wrapper may do anything with its arguments, so it runs with the library itself.
                 let wrapper = (part.start..at).find_map(|i| {
+                    let is_set = i >= 2 && ENV_OPTIONS.iter().any(|option| command[i - 2] == *option);
                     let file = file_at(command, &part, i).filter(|file| is_script(&command[i], file))?;
-                    (i > 0 || is_interpreter(&command[i])).then_some((i, file))
+                    (!is_set && (i > 0 || is_interpreter(&command[i]))).then_some((i, file))
                 });
                 let (at, file) = wrapper.unwrap_or((at, file));
                 found.push(program(command, &part, at, &file, loaded));
@@ -192,10 +193,12 @@ fn folder(before: &[OsString]) -> PathBuf {
     given.map_or_else(|| PathBuf::from("."), PathBuf::from)
 }
 
+/// The options of launchers that are followed by the name and the value of a variable.
+const ENV_OPTIONS: [&str; 4] = ["-env", "--env", "-genv", "--genv"];
+
 /// Returns the variables that a command sets for a program, from the words before it: `NAME=VALUE`, as for
 /// `env` or behind `-x`, and `-env NAME VALUE`.
 fn variables(before: &[OsString]) -> Vec<(OsString, OsString)> {
-    const OPTIONS: [&str; 4] = ["-env", "--env", "-genv", "--genv"];
     let mut found = Vec::new();
     for (at, word) in before.iter().enumerate() {
         if let Some(equal) = word.as_bytes().iter().position(|byte| *byte == b'=') {
@@ -205,7 +208,7 @@ fn variables(before: &[OsString]) -> Vec<(OsString, OsString)> {
                 found.push([name, value].map(|part| OsString::from_vec(part.to_vec())).into());
             }
         } else if let (true, Some([name, value])) =
-            (OPTIONS.iter().any(|option| word == option), before.get(at + 1..at + 3))
+            (ENV_OPTIONS.iter().any(|option| word == option), before.get(at + 1..at + 3))
         {
             found.push((name.clone(), value.clone()));
         }
