@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -117,8 +118,9 @@ fn read(file: &Path) -> Result<Report> {
         return parsed(file);
     }
     // `FILE.RANK` is the same report as a table.
+    let is_rank = |extension: &OsStr| extension.to_str().is_some_and(|rank| rank.parse::<u64>().is_ok());
     let of_rank = file.with_added_extension("json");
-    if of_rank.exists() {
+    if file.extension().is_some_and(is_rank) && of_rank.exists() {
         return parsed(&of_rank);
     }
     let mut sum: Option<Report> = None;
