@@ -307,7 +307,8 @@ unsafe fn look(datatype: MPI_Datatype) -> *const CachedDatatype {
 /// # Safety
 /// Promises 1 and 2: the datatype is live and committed.
 pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
-    if !is_describing() && first_use::committed(datatype) {
+    // SAFETY: promises 1 and 2 for the datatype.
+    if !is_describing() && unsafe { first_use::committed(datatype) } {
         return;
     }
     // SAFETY: promises 1 and 2 for the datatype.

@@ -36,7 +36,7 @@ struct Slot {
     handle: AtomicUsize,
     /// `true` if the datatype has a cache entry, as an attribute.
     is_known: AtomicBool,
-    /// The packed size of one element in bytes, or 0 before the first message.
+    /// The packed size of one element in bytes, or 0 if it is no `int`.
     size: AtomicUsize,
     /// The packed bytes of all messages so far that have [`LEAST`] bytes or more. Some are missed if threads
     /// send at the same time.
@@ -44,27 +44,6 @@ struct Slot {
     /// The packed bytes of messages that justify reading the arguments, or a plan if the arguments have been
     /// read.
     worth: AtomicU64,
-}
-
-impl Slot {
-    /// Returns the packed size in bytes of one element of the datatype that has this slot, or `None` if it is
-    /// 0.
-    ///
-    /// # Safety
-    /// Promises 1 and 2 for the datatype.
-    #[inline]
-    unsafe fn size_of(&self, datatype: MPI_Datatype) -> Option<usize> {
-        let known = self.size.load(Ordering::Relaxed);
-        if known > 0 {
-            return Some(known);
-        }
-        let mut size: c_int = 0;
-        // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
-        unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
-        let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
-        self.size.store(size, Ordering::Relaxed);
-        Some(size)
-    }
 }
 
 const SLOTS: usize = 1 << 12;
@@ -115,14 +94,16 @@ pub(crate) fn is_small(datatype: MPI_Datatype, count: usize) -> bool {
     if state(datatype) != State::Unplanned {
         return false;
     }
-    // SAFETY: promise 1. A handle with a slot is live: it was committed, and has not been freed.
-    let size = unsafe { slot(number(datatype)).size_of(datatype) };
-    size.and_then(|size| size.checked_mul(count)).is_some_and(|bytes| bytes < LEAST)
+    let size = slot(number(datatype)).size.load(Ordering::Relaxed);
+    size.checked_mul(count).is_some_and(|bytes| bytes < LEAST)
 }
 
 /// Takes the slot of a datatype that has just been committed. Returns `false` if another handle has the slot.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
 #[inline]
-pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
+pub(crate) unsafe fn committed(datatype: MPI_Datatype) -> bool {
     let handle = number(datatype);
     let slot = slot(handle);
     let taken = slot.handle.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Acquire);
@@ -130,7 +111,10 @@ pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
         return false;
     }
     slot.is_known.store(false, Ordering::Relaxed);
-    slot.size.store(0, Ordering::Relaxed);
+    let mut size: c_int = 0;
+    // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
+    unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
+    slot.size.store(usize::try_from(size).unwrap_or(0), Ordering::Relaxed);
     slot.bytes.store(0, Ordering::Relaxed);
     slot.worth.store(OF_SMALL, Ordering::Release);
     true
@@ -223,8 +207,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
         return None;
     }
     let slot = slot(number(datatype));
-    // SAFETY: promises 1 and 2 for the datatype.
-    let size = unsafe { slot.size_of(datatype) }?;
+    let size = slot.size.load(Ordering::Relaxed);
     let bytes = size.checked_mul(message.count).filter(|bytes| *bytes >= LEAST)?;
     i32::try_from(bytes).ok()?;
     let before = slot.bytes.load(Ordering::Relaxed);
