@@ -86,10 +86,9 @@ impl Report {
                 (false, false) => "to win",
                 (false, true) => "to lose",
             };
-            let amount = if won < 0.0 { -won } else { won };
-            write!(f, ": {} {verb}", time(amount))?;
+            write!(f, ": {} {verb}", time(won.abs()))?;
             if ranks > 1 {
-                write!(f, ", {} per rank", time(amount / ranks as f64))?;
+                write!(f, ", {} per rank", time(won.abs() / ranks as f64))?;
             }
         }
         writeln!(f, ".")?;
