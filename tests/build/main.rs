@@ -18,7 +18,6 @@ fn main() {
     println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rerun-if-env-changed=DTYPE_BRIEF");
     println!("cargo::rerun-if-env-changed=DTYPE_LONG");
-    #[cfg(feature = "mpi")]
     compile_c();
     // Each MPI library gets types of its own.
     let is_mpich = env::var("MPICC").is_ok_and(|mpicc| mpicc.contains("mpich"));
@@ -41,7 +40,6 @@ fn main() {
 }
 
 /// Compiles the functions in C: datatypes that only C has names for, and wrappers in the profiling interface.
-#[cfg(feature = "mpi")]
 fn compile_c() {
     println!("cargo::rerun-if-changed=c");
     let library = build_probe_mpi::probe().expect("an MPI library, as rsmpi finds it");

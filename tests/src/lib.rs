@@ -1,5 +1,4 @@
 //! Helpers that the test programs share. Their results do not depend on the datatype compiler.
-#![cfg(feature = "mpi")]
 
 use std::{ops::Range, os::raw::c_int};
 

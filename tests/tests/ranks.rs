@@ -1,5 +1,4 @@
 //! The multi-rank tests: they start the scenarios of `src/ranks` and `src/generated` through `mpiexec`.
-#![cfg(feature = "mpi")]
 
 use std::{
     fs,

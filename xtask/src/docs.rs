@@ -47,7 +47,7 @@ const PARTS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The page of compile errors, which is made from the cases of `tests/ui`.
+/// The page of compile errors, which is made from the cases of `tests/compile-fail/ui`.
 const ERRORS: &str = "docs/guide/compile-errors.md";
 
 /// The settings of the book. The pages keep their paths, so that links between them hold.
@@ -105,7 +105,7 @@ pub(crate) fn book(sh: &Shell) -> Result<PathBuf> {
         }
         sh.write_file(pages.join(page), text)?;
     }
-    sh.write_file(pages.join(ERRORS), errors(&root.join("tests/ui"))?)?;
+    sh.write_file(pages.join(ERRORS), errors(&root.join("tests/compile-fail/ui"))?)?;
     sh.write_file(pages.join("SUMMARY.md"), summary(&fs::read_to_string(root.join("docs/SUMMARY.md"))?)?)?;
     let mdbook = mdbook(sh)?;
     cmd!(sh, "{mdbook} build {folder}").quiet().ignore_stderr().run()?;
@@ -150,7 +150,7 @@ fn summary(of_guide: &str) -> Result<String> {
 fn errors(cases: &Path) -> Result<String> {
     let mut text = String::from(
         "# All errors of the macros\n\nEach code below does not compile; the compiler's words follow. They \
-         are those of the tests in `tests/ui`.\n",
+         are those of the tests in `tests/compile-fail/ui`.\n",
     );
     for topic in sorted(cases)? {
         let mut failing = sorted(&topic)?;

@@ -1,11 +1,11 @@
 //! The errors that the macros report: each case in `ui/` stands beside its expected message.
 //!
 //! Most cases need no MPI, and run without the feature `mpi`. The topic `messages` needs it. After a change
-//! of a message, run `TRYBUILD=overwrite cargo test -p dtype-tests --test compile_fail` with and without
+//! of a message, run `TRYBUILD=overwrite cargo test -p dtype-compile-fail` with and without
 //! `--no-default-features`, and read the difference. A brief run of `cargo xtask test` takes every tenth
 //! case of most topics.
 
-use std::{fs, path::PathBuf};
+use std::{env, fs, path::PathBuf};
 
 /// Returns the cases of a topic, in order.
 fn cases(topic: &str) -> impl Iterator<Item = PathBuf> {
@@ -15,8 +15,13 @@ fn cases(topic: &str) -> impl Iterator<Item = PathBuf> {
     all.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     assert!(!all.is_empty(), "{}: no case", folder.display());
     all.sort();
-    let step = if xtask::launch::is_brief() { 10 } else { 1 };
+    let step = if is_brief() { 10 } else { 1 };
     all.into_iter().step_by(step)
+}
+
+/// Returns `true` in a brief run of `cargo xtask test`. trybuild would compile `xtask`, which knows it, too.
+fn is_brief() -> bool {
+    env::var("DTYPE_BRIEF").is_ok_and(|value| value == "1")
 }
 
 #[test]
@@ -31,7 +36,7 @@ fn what_cannot_be_sent_or_received_says_why() {
 fn every_refusal_names_the_place_the_reason_and_what_to_do() {
     let tests = trybuild::TestCases::new();
     let mut topics = vec!["fields", "enums", "items", "attributes", "dynamic", "received"];
-    if !xtask::launch::is_brief() {
+    if !is_brief() {
         // Some cases of the last two topics fail only when code is generated. The cases that must compile
         // make trybuild generate it, for which it compiles all dependencies once more.
         cases("pass").for_each(|case| tests.pass(case));
