@@ -9,4 +9,5 @@ pub mod measure;
 pub mod packing;
 pub mod peers;
 pub mod record;
+#[cfg(feature = "codecs")]
 pub mod shapes;

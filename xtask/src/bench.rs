@@ -169,7 +169,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
             }
         }
         Name::Messages => {
-            run("bench-codecs", &[], &[])?;
+            run("bench-codecs", &["--features", "codecs"], &[])?;
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 on_ranks(&sh, &library, 2, "bench-messages", &[], options, [])?;
                 on_ranks(&sh, &library, 4, "bench-messages", &[], options, [])?;
@@ -232,7 +232,7 @@ fn on_ranks<'a>(
     more: impl IntoIterator<Item = &'a OsStr>,
 ) -> Result<()> {
     let _environment = library.enter(sh);
-    let package = ["--package", "dtype-benches", "--bin", bin, "--features", "mpi"];
+    let package = ["--package", "dtype-benches", "--bin", bin, "--features", "codecs,mpi"];
     cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
     let program = library.target(sh).join("release").join(bin).into_os_string();
     let mut words = before.iter().chain([&program]);

@@ -188,10 +188,24 @@ const OPTIMIZED: &[&str] = &[
     "--no-default-features",
 ];
 
+/// The tests of [`OPTIMIZED`] that search much, and those that copy much.
+const SEARCH: [&str; 2] = ["--test=exhaustive", "--test=runs"];
+const COPY: [&str; 2] = ["--test=engine", "--test=pack"];
+
 /// The packages of [`OPTIMIZED`] of which all tests are run with optimization. They depend on the other
 /// packages of [`OPTIMIZED`], so the features are equal, too.
 const MEASURING: &[&str] =
     &["--release", "--package=dtype-benches", "--package=dtype-guidelines", "--no-default-features"];
+
+/// The program `guidelines` and the benchmarks: a run of the program, and the unit tests of both.
+const GUIDELINES: &[&str] = &[
+    "--package=dtype-guidelines",
+    "--package=dtype-benches",
+    "--features=dtype-guidelines/mpi,dtype-benches/mpi",
+    "--lib",
+    "--test=guidelines",
+    "--",
+];
 
 /// Packages that are tested with each MPI library.
 const WITH_MPI: &[&str] = &[
@@ -264,7 +278,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     if full {
         steps.push(Step::new("lint", 190, |sh, _| {
             let _environment = libraries[0].enter(sh);
-            let features = ["--features", "dtype-runtime/picture,dtype-runtime/serde"];
+            let features = ["--features", "dtype-benches/codecs,dtype-runtime/picture,dtype-runtime/serde"];
             let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
             Ok(command.args(["--", "--deny", "warnings"]).quiet().run()?)
         }));
@@ -287,13 +301,13 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             Extent::Long => "2000",
         };
         let _cases = sh.push_env("PROPTEST_CASES", cases);
-        let slow = ["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"];
         if !full {
-            return count.cargo_test(sh, &["--release", "--package=dtype-core", slow[0], slow[1], slow[2]]);
+            return count.cargo_test(sh, &[&["--release", "--package=dtype-core"], &SEARCH[..]].concat());
         }
-        // Exhaustive search, and the loops that the benchmarks measure against.
-        count.cargo_test(sh, &[OPTIMIZED, &slow].concat())?;
-        count.cargo_test(sh, &[MEASURING, &["--test=*"], browser(sh)].concat())
+        // The features must be equal in both: cargo would compile packages of other features once more.
+        let browser = browser(sh);
+        count.cargo_test(sh, &[OPTIMIZED, &SEARCH, &COPY, browser].concat())?;
+        count.cargo_test(sh, &[MEASURING, &["--test=*"], browser].concat())
     }));
     if full {
         steps.push(Step::new("valgrind", 25, valgrind));
@@ -350,8 +364,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             let seconds = if brief.is_empty() { 165 } else { 70 };
             steps.push(Step::new(format!("guidelines@{}", library.label()), seconds, move |sh, count| {
                 let _environment = library.enter(sh);
-                let test = ["--package=dtype-guidelines", "--features=mpi", "--test=guidelines", "--"];
-                count.cargo_test(sh, &[&test, brief].concat())
+                count.cargo_test(sh, &[GUIDELINES, brief].concat())
             }));
         }
     }
@@ -517,8 +530,7 @@ fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
 }
 
 /// The tests of packing alone, without MPI.
-const PACKING: &[&str] =
-    &["--package=dtype-runtime", "--no-default-features", "--test=engine", "--test=pack"];
+const PACKING: &[&str] = &["--package=dtype-runtime", "--no-default-features", COPY[0], COPY[1]];
 
 /// Runs the optimized tests of packing under valgrind.
 fn valgrind(sh: &Shell, count: &mut Count) -> Result<()> {
@@ -529,7 +541,7 @@ fn valgrind(sh: &Shell, count: &mut Count) -> Result<()> {
     let _cases = sh.push_env("PROPTEST_CASES", "40");
     let runner = format!("CARGO_TARGET_{}_RUNNER", TARGET.to_uppercase().replace('-', "_"));
     let _runner = sh.push_env(runner, "valgrind --quiet --error-exitcode=9");
-    count.cargo_test(sh, &[OPTIMIZED, &["--test=engine", "--test=pack"]].concat())
+    count.cargo_test(sh, &[OPTIMIZED, &COPY].concat())
 }
 
 /// Runs the tests of packing with AddressSanitizer, if there is a nightly compiler.
