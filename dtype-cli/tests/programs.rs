@@ -490,6 +490,8 @@ dtype-runtime = {{ path = {:?} }}
 mpi = {{ version = \"0.8.2\", default-features = false }}
 [profile.dev]
 debug = \"line-tables-only\"
+[profile.dev.build-override]
+debug = false
 [workspace]
 ",
         workspace.join("dtype-runtime")

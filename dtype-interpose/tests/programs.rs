@@ -39,10 +39,7 @@ use table::Role;
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "dtype-interpose"]);
-        let output = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        launch::build("dtype-interpose", &["--lib"]).unwrap();
         // The library lies one folder above the tests.
         let built = env::current_exe().unwrap().parent().unwrap().with_file_name("libdtype_mpi.so");
         launch::preloaded(&built).unwrap()
@@ -797,9 +794,7 @@ fn a_message_that_the_library_packs_otherwise_is_named() {
 fn all_libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "dtype-cli"]).current_dir(env!("CARGO_MANIFEST_DIR"));
-        assert!(build.status().unwrap().success());
+        launch::build("dtype-cli", &["--bin=dtype"]).unwrap();
         let libraries = folder().join("all libraries");
         fs::create_dir_all(&libraries).unwrap();
         for name in ["openmpi-4", "openmpi-5", "mpich-4", "mpich-5", "abi"] {

@@ -51,6 +51,26 @@ pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<Os
     command
 }
 
+/// Runs `cargo build` for a package. In a run of `cargo xtask test` the features are those of the step, so
+/// what it has compiled is not compiled once more.
+///
+/// # Errors
+/// If cargo could not be started, or failed: what it printed.
+pub fn build(package: &str, options: &[&str]) -> io::Result<()> {
+    let selection = env::var(SELECTION).unwrap_or_else(|_| format!("--package={package}"));
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet"]).args(selection.split_whitespace()).args(options);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output()?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// The environment variable that has the packages and features of a step, as options of cargo.
+pub const SELECTION: &str = "DTYPE_SELECTION";
+
 /// The environment variable that is `1` if tests take a sample of their cases.
 pub const BRIEF: &str = "DTYPE_BRIEF";
 

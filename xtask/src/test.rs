@@ -276,25 +276,25 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         Step::new("house", 3, |sh, _| house::check(&sh.current_dir())),
     ];
     if full {
-        steps.push(Step::new("lint", 190, |sh, _| {
+        steps.push(Step::new("lint", 170, |sh, _| {
             let _environment = libraries[0].enter(sh);
             let features = ["--features", "dtype-benches/codecs,dtype-runtime/picture,dtype-runtime/serde"];
             let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
             Ok(command.args(["--", "--deny", "warnings"]).quiet().run()?)
         }));
-        steps.push(Step::new("rustdoc", 75, |sh, _| {
+        steps.push(Step::new("rustdoc", 65, |sh, _| {
             let _environment = libraries[0].enter(sh);
             let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
             let features = ["--features", "dtype-runtime/picture,dtype-runtime/serde"];
             Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
         }));
     }
-    let (seconds, skipped) = if full { (395, [].as_slice()) } else { (195, SLOW_WITHOUT_MPI) };
+    let (seconds, skipped) = if full { (320, [].as_slice()) } else { (195, SLOW_WITHOUT_MPI) };
     steps.push(Step::new("without-mpi", seconds, move |sh, count| {
         count.cargo_test(sh, &[WITHOUT_MPI, skipped].concat())
     }));
     steps.push(Step::new("structs", 15, structs));
-    steps.push(Step::new("optimized", if full { 325 } else { 35 }, move |sh, count| {
+    steps.push(Step::new("optimized", if full { 230 } else { 35 }, move |sh, count| {
         let cases = match extent {
             Extent::Brief => "200",
             Extent::Full => "500",
@@ -322,11 +322,11 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         };
         // The compiler's messages do not depend on the library.
         if full && i == 0 {
-            steps.push(with_library("messages", 360, &["--test=compile_fail"]));
+            steps.push(with_library("messages", 100, &["--test=compile_fail"]));
         }
         // A brief run has only the scenarios for the second library.
         if full || i == 0 {
-            steps.push(with_library("units", if full && i == 0 { 25 } else { 115 }, &["--lib"]));
+            steps.push(with_library("units", if full && i == 0 { 35 } else { 100 }, &["--lib"]));
             steps.push(with_library("doctests", 5, &["--doc"]));
         }
         let scenarios = match extent {
@@ -335,8 +335,8 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             Extent::Long => &["--test=ranks"],
         };
         let seconds = match (full, i) {
-            (true, 0) => 480,
-            (true, _) => 560,
+            (true, 0) => 310,
+            (true, _) => 400,
             (false, 0) => 150,
             (false, _) => 220,
         };
@@ -352,7 +352,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         if full || i == 0 {
             // In a run of CI, the second library has all: MPICH, where more can go wrong.
             let has_all = extent == Extent::Long || full && i > 0;
-            let seconds = if has_all { 320 } else { 105 };
+            let seconds = if has_all { 300 } else { 130 };
             steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
                 let _environment = library.enter(sh);
                 programs(sh, has_all, count)
@@ -361,7 +361,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         if full {
             // The complete measurement takes two minutes, so in a run of CI, only the first library has it.
             let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
-            let seconds = if brief.is_empty() { 165 } else { 70 };
+            let seconds = if brief.is_empty() { 140 } else { 80 };
             steps.push(Step::new(format!("guidelines@{}", library.label()), seconds, move |sh, count| {
                 let _environment = library.enter(sh);
                 count.cargo_test(sh, &[GUIDELINES, brief].concat())
@@ -497,6 +497,7 @@ fn programs(sh: &Shell, has_all: bool, count: &mut Count) -> Result<()> {
 /// Tests programs that the command writes and programs that preload our library.
 /// `options` choose among the tests.
 fn preloaded(sh: &Shell, options: &[&str], count: &mut Count) -> Result<()> {
+    let _selection = sh.push_env(xtask::launch::SELECTION, WITH_MPI.join(" "));
     count.cargo_test(sh, &[WITH_MPI, &["--test=programs", "--"], options].concat())
 }
 
