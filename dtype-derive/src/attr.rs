@@ -167,9 +167,10 @@ fn for_each_option(
             let refused = match known.iter().find(|known| **known == name) {
                 None if known.is_empty() => Some(format!("`#[mpi({name})]` is not allowed on {place}")),
                 None => {
+                    let verb = if known.len() == 1 { "only option is" } else { "options are" };
                     let known = known.join("`, `");
                     Some(format!(
-                        "`{name}` is not an option of `#[mpi(...)]` on {place}; the options are `{known}`"
+                        "`{name}` is not an option of `#[mpi(...)]` on {place}; the {verb} `{known}`"
                     ))
                 }
                 Some(_) if given.contains(&name) => Some(format!("`{name}` is given twice; keep one")),

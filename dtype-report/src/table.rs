@@ -41,7 +41,7 @@ impl Report {
     fn write(&self, f: &mut fmt::Formatter<'_>, rows: usize, has_trees: bool) -> fmt::Result {
         self.write_summary(f)?;
         let (packed, won) = if self.packs { ("packed", "won") } else { ("to pack", "to win") };
-        writeln!(f, "messages {packed:>8}       bytes    packing  first use    library {won:>10}")?;
+        writeln!(f, "messages {packed:>8}       bytes    packing  first use   MPI_Pack {won:>10}")?;
         for usage in self.datatypes.iter().take(rows) {
             self.write_row(f, usage)?;
             writeln!(f, "  {}", cut(&usage.built))?;

@@ -1,7 +1,7 @@
 # Sends a structured array of numpy back and forth, and says how long it takes.
 #
 #   mpiexec -n 2 python3 particles.py
-#   mpiexec -n 2 env LD_PRELOAD=libdtype_mpi.so python3 particles.py
+#   dtype run mpiexec -n 2 python3 particles.py
 import numpy
 from mpi4py import MPI
 from mpi4py.util.dtlib import from_numpy_dtype

@@ -2,7 +2,7 @@
 !
 !   mpif90 -O2 -o rows rows.f90
 !   mpiexec -n 2 ./rows
-!   mpiexec -n 2 env LD_PRELOAD=libdtype_mpi.so ./rows
+!   dtype run mpiexec -n 2 ./rows
 program rows
   use mpi_f08
   implicit none

@@ -2,7 +2,7 @@
 
    mpicc -O2 -o structs structs.c
    mpiexec -n 2 ./structs
-   mpiexec -n 2 env LD_PRELOAD=libdtype_mpi.so ./structs */
+   dtype run mpiexec -n 2 ./structs */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>

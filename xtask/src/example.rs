@@ -1,6 +1,10 @@
 //! `cargo xtask example`: runs one of the example programs, or lists them.
 
-use std::path::PathBuf;
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    path::PathBuf,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
@@ -22,10 +26,12 @@ pub(crate) fn run(name: Option<&str>, ranks: usize, choice: Libraries, arguments
     let sh = Shell::new()?;
     let examples = all(&sh)?;
     let Some(name) = name else {
-        println!("cargo xtask example NAME [-n RANKS]");
+        let mut list = String::from("cargo xtask example NAME [-n RANKS]\n");
         for example in &examples {
-            println!("\n  {}\n    {}", example.name, example.title(&sh)?);
+            writeln!(list, "\n  {}\n    {}", example.name, example.title(&sh)?)?;
         }
+        // Whoever reads the list may have read enough of it.
+        let _ = io::stdout().write_all(list.as_bytes());
         return Ok(());
     };
     let Some(example) = examples.iter().find(|example| example.name == name) else {

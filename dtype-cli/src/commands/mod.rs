@@ -39,7 +39,7 @@ pub(super) struct Common {
     /// The format of the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,
-    /// The name of the written function that makes the datatype.
+    /// The name NAME in the written code: the function is `NAME_create`, or in Python `create_NAME`.
     #[arg(long, default_value = "layout")]
     pub(super) function: String,
     #[command(flatten)]

@@ -22,8 +22,8 @@ pub(crate) struct Arguments {
     /// The format of the answer; if omitted, a table and a tree.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The name of the written function that makes the datatype. Default: that of the struct, or else
-    /// `layout`.
+    /// The name NAME in the written code: the function is `NAME_create`, or in Python `create_NAME`. Default:
+    /// that of the struct, or else `layout`.
     #[arg(long)]
     function: Option<String>,
     #[command(flatten)]

@@ -25,6 +25,8 @@ struct Preloaded {
     family: Family,
     /// A function that the MPI library must define.
     defines: &'static str,
+    /// The value of `cargo xtask interpose --mpi`, which builds it.
+    built_by: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,12 +38,17 @@ enum Family {
 
 /// All preloaded libraries. The first one that serves an MPI library is chosen.
 const ALL: [Preloaded; 5] = [
-    Preloaded { name: "openmpi-5", family: Family::OpenMpi, defines: "MPI_Session_init" },
-    Preloaded { name: "openmpi-4", family: Family::OpenMpi, defines: "MPI_Init" },
+    Preloaded { name: "openmpi-5", family: Family::OpenMpi, defines: "MPI_Session_init", built_by: "newest" },
+    Preloaded { name: "openmpi-4", family: Family::OpenMpi, defines: "MPI_Init", built_by: "openmpi" },
     // MPI 4.1. MPICH 4.0 defines the persistent collective calls, but they do not work there.
-    Preloaded { name: "mpich-5", family: Family::Mpich, defines: "MPI_Request_get_status_any" },
-    Preloaded { name: "mpich-4", family: Family::Mpich, defines: "MPI_Init" },
-    Preloaded { name: "abi", family: Family::Abi, defines: "MPI_Init" },
+    Preloaded {
+        name: "mpich-5",
+        family: Family::Mpich,
+        defines: "MPI_Request_get_status_any",
+        built_by: "newest",
+    },
+    Preloaded { name: "mpich-4", family: Family::Mpich, defines: "MPI_Init", built_by: "mpich" },
+    Preloaded { name: "abi", family: Family::Abi, defines: "MPI_Init", built_by: "abi" },
 ];
 
 /// Returns the preloaded library for an MPI library. `mpi` has the files of that library which a program
@@ -63,8 +70,9 @@ pub(crate) fn for_mpi(mpi: &[PathBuf], folder: &Path) -> Result<PathBuf> {
     ensure!(
         file.exists(),
         "{} is not there: `--libraries FOLDER` names the folder of the preloaded libraries. The Python \
-         package `dtype-mpi` has them; in a checkout, `cargo xtask interpose` builds them",
-        file.display()
+         package `dtype-mpi` has them; in a checkout, `cargo xtask interpose --mpi {}` builds this one",
+        file.display(),
+        chosen.built_by
     );
     let needed = symbols(&file, |symbol| symbol.is_undefined() && !symbol.is_weak())?;
     let missing = needed.into_iter().find(|name| is_of_mpi(name) && !defined.contains(name));

@@ -96,9 +96,11 @@ fn check_term(array: &Array, term: &Term, errors: &mut Errors) {
     if items != dimensions {
         let plural = |number, one: &'static str, many| if number == 1 { one } else { many };
         let message = if dimensions == 0 {
-            String::from(
-                "the array has no dimensions to select from: write its lengths after the element type, as in \
-                 `f64[100][100]`, or select fields of a single value, as in `Particle => .position`",
+            format!(
+                "the array has no dimensions to select from, since `{}` is the type of a single value: write \
+                 lengths after the element type, as in `f64[100][100]`, or select fields, as in \
+                 `Particle => .position`",
+                array.element.to_token_stream()
             )
         } else {
             format!(

@@ -127,6 +127,10 @@ impl Parse for LayoutInput {
         if named {
             input.parse::<Option<Token![;]>>()?;
         }
+        if input.peek(Bracket) {
+            return Err(input
+                .error("all indices stand in one bracket, as in `[.., 3]`; between two parts stands `+`"));
+        }
         if !input.is_empty() {
             return Err(
                 input.error("expected the end of the layout, `+` and another part, or `for` and a loop")
@@ -268,6 +272,9 @@ impl Range {
             Some(_) => Some(Expression::parse(input, &|_| false)?),
             None => None,
         };
+        if starts_range(input) {
+            return Err(input.error("a step stands behind a semicolon, as in `0..10;2`"));
+        }
         Ok(Self { start, dots, end, step })
     }
 
@@ -313,7 +320,14 @@ impl Expression {
             || starts_range(input)
             || ends(input))
         {
-            input.parse::<TokenTree>()?.to_tokens(&mut tokens);
+            if input.peek(Token![::]) {
+                input.parse::<Token![::]>()?.to_tokens(&mut tokens);
+            } else if input.peek(Token![:]) {
+                let message = "a range has dots: `..` for all of a dimension, `1..3`, or `0..10;2`";
+                return Err(input.error(message));
+            } else {
+                input.parse::<TokenTree>()?.to_tokens(&mut tokens);
+            }
         }
         if tokens.is_empty() {
             return Err(input.error("expected a number: an index, or a bound such as in `1..3`"));

@@ -8,7 +8,9 @@ pub const fn is_integer<I: Integer>(_: I) {}
 /// An integer type, for the lengths, bounds and indices of a layout.
 #[diagnostic::on_unimplemented(
     message = "a length, bound or index of a layout must be an integer, not a `{Self}`",
-    label = "not an integer"
+    label = "not an integer",
+    note = "a list of indices stands in braces, as in `f64[n] => {{indices}}`; a step stands behind a semicolon, as \
+            in `0..10;2`"
 )]
 pub trait Integer: Copy + Eq + Hash + Send + Sync + 'static {
     /// Returns the number as an `i128`.
