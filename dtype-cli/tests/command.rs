@@ -607,7 +607,7 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     let file = file.to_str().unwrap();
     let (code, _, message) = dtype(&["report", file], "");
     assert_eq!(code, 2);
-    assert!(message.contains("run the program with DTYPE_REPORT="), "{message}");
+    assert!(message.contains("`dtype run --report "), "{message}");
     // The third file is left over from a larger job.
     for (i, messages) in [100, 20, 7].into_iter().enumerate() {
         std::fs::write(format!("{file}.{i}.json"), rank(messages)).unwrap();

@@ -197,15 +197,17 @@ fn counts(report: Option<Report>) -> [u64; 2] {
 }
 
 /// Checks that a program receives the same data, whichever of its two ranks preload the library. Datatypes
-/// are planned at their first message. If both ranks preload the library, a second run plans them only when a
-/// plan pays. If one rank does, its messages are also verified.
+/// are planned at their first message. If both ranks preload the library, they also write a report, and a
+/// second run plans datatypes only when a plan pays. If one rank does, its messages are also verified.
 fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
     let plain = lines(program, &[false, false], arguments);
     assert!(plain.len() >= least, "{} programs", plain.len());
     let own = library().display().to_string();
     let verified = [AT_ONCE[0], ("DTYPE_VERIFY", "1")];
     let mixed = [(&verified[..], [true, false]), (&verified, [false, true])];
-    let all = [(&AT_ONCE[..], [true, true]), (&[], [true, true])];
+    let report = program.with_extension("report").display().to_string();
+    let reported = [AT_ONCE[0], ("DTYPE_REPORT", &*report)];
+    let all = [(&reported[..], [true, true]), (&[], [true, true])];
     // In a brief run, `sample` selects one case of each list, another one on MPICH than on Open MPI.
     for &(settings, preloaded) in launch::sample(&mixed).iter().chain(launch::sample(&all)) {
         let found = lines_with(&own, program, &preloaded, arguments, settings);
@@ -834,8 +836,11 @@ fn reported_by_run(command: &Command, name: &str) -> Report {
 #[test]
 fn the_command_preloads_the_library_that_fits() {
     let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs that run");
+    let earlier = folder().join("reported by run.7.json");
+    fs::write(&earlier, "of a job of 8 ranks").unwrap();
     let report = reported_by_run(&launch::on_ranks(launch::mpiexec(), 2, &structs), "reported by run");
     assert_eq!(counts(Some(report)), [400, 400]);
+    assert!(!earlier.exists());
 
     let mut two = launch::on_ranks(launch::mpiexec(), 1, &structs);
     two.args([":", "-n", "1"]).arg(&structs).args(["-n", "2"]);

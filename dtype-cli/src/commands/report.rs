@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fmt::Write as _,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -135,9 +135,22 @@ fn read(file: &Path) -> Result<Report> {
     sum.with_context(|| {
         let file = file.display();
         format!(
-            "{file}.0.json does not exist: run the program with DTYPE_REPORT={file} and the preloaded library"
+            "{file}.0.json does not exist: `dtype run --report {file} mpiexec …` writes it, or the \
+             preloaded library with DTYPE_REPORT={file}"
         )
     })
+}
+
+/// Removes the reports of an earlier run, which might be taken for those of a run that writes none.
+pub(super) fn remove(file: &Path) -> Result<()> {
+    for path in of_ranks(file)?.into_values() {
+        for path in [path.with_extension(""), path] {
+            let removed = fs::remove_file(&path)
+                .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
+            removed.with_context(|| format!("{}: the report of an earlier run", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the report files that exist, by rank.

@@ -97,6 +97,7 @@ impl Arguments {
             let words: Vec<_> = command.iter().map(|word| quoted(word)).collect();
             return Ok((words.join(" ") + "\n").into());
         }
+        report.as_deref().map_or(Ok(()), super::report::remove)?;
         // The process becomes that of the command, or this fails.
         let error = Command::new(&command[0]).args(&command[1..]).exec();
         Err(Error::new(error).context(format!("{} cannot be started", command[0].display())))

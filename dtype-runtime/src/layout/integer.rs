@@ -9,8 +9,8 @@ pub const fn is_integer<I: Integer>(_: I) {}
 #[diagnostic::on_unimplemented(
     message = "a length, bound or index of a layout must be an integer, not a `{Self}`",
     label = "not an integer",
-    note = "a list of indices stands in braces, as in `f64[n] => {{indices}}`; a step stands behind a semicolon, as \
-            in `0..10;2`"
+    note = "a list of indices stands in braces, as in `f64[n] => {{indices}}`; a step stands behind a \
+            semicolon, as in `0..10;2`"
 )]
 pub trait Integer: Copy + Eq + Hash + Send + Sync + 'static {
     /// Returns the number as an `i128`.
