@@ -895,6 +895,7 @@ fn the_command_knows_settings_folders_and_wrappers() {
     let printed = |words: &[&str], options: &[&str]| started(words, &[&["--print"], options].concat());
     let name = structs.file_name().unwrap().to_str().unwrap();
     let program = structs.to_str().unwrap();
+    let shown = |word: &str| if word.contains(' ') { format!("'{word}'") } else { word.to_owned() };
 
     // The libraries that the command preloads stay, behind this one.
     let line = printed(&["env", "LD_PRELOAD=/a/x.so", program], &[]);
@@ -916,11 +917,11 @@ fn the_command_knows_settings_folders_and_wrappers() {
         (&["mpiexec", "-genv", "SHELL", "/bin/sh", "-n", "2", program], "mpiexec -genv SHELL /bin/sh -n 2 "),
         (&["sh", &script, program], ""),
         // The first word may be the launcher.
-        (&[&script, program], &format!("{script} ")),
+        (&[&script, program], &format!("{} ", shown(&script))),
     ] {
         let line = printed(wrapped, &[]);
         assert!(line.starts_with(&format!("{before}env LD_PRELOAD=")), "{line}");
-        assert!(line.ends_with(&format!("{program}\n")), "{line}");
+        assert!(line.ends_with(&format!("{}\n", shown(program))), "{line}");
     }
     // Without a launcher, the rest are arguments.
     let line = printed(&[program, ":", program], &[]);

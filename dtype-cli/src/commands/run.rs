@@ -167,10 +167,12 @@ fn preloadable(library: &Path) -> Result<PathBuf> {
     );
     // Another user could make the link lead elsewhere later. `/proc/self` belongs to this user.
     let is_own = || Some(fs::symlink_metadata(&link).ok()?.uid() == fs::metadata("/proc/self").ok()?.uid());
-    if fs::read_link(&link).is_ok_and(|target| target == library) && is_own() == Some(true) {
-        return Ok(link);
+    let is_made = || fs::read_link(&link).is_ok_and(|target| target == library) && is_own() == Some(true);
+    if !is_made() {
+        // Another command may make the same link at the same time.
+        let made = symlink(&library, &link).or_else(|error| if is_made() { Ok(()) } else { Err(error) });
+        made.with_context(|| format!("a link at {}", link.display()))?;
     }
-    symlink(&library, &link).with_context(|| format!("a link at {}", link.display()))?;
     Ok(link)
 }
 
@@ -186,7 +188,7 @@ fn quoted(word: &OsStr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path, sync::Barrier, thread};
 
     fn quoted(word: &str) -> String {
         super::quoted(OsStr::new(word))
@@ -200,5 +202,23 @@ mod tests {
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("$HOME"), "'$HOME'");
         assert_eq!(super::quoted(OsStr::from_bytes(b"a\xff b'")), r"$'a\xff b\''");
+    }
+
+    #[test]
+    fn commands_that_start_at_the_same_time_share_a_link() {
+        for i in 0..50 {
+            let library = format!("/a folder/{}-{i}.so", std::process::id());
+            let together = Barrier::new(4);
+            let made = || {
+                together.wait();
+                super::preloadable(Path::new(&library)).unwrap()
+            };
+            let links = thread::scope(|scope| {
+                let threads = [(); 4].map(|()| scope.spawn(made));
+                threads.map(|thread| thread.join().unwrap())
+            });
+            fs::remove_file(&links[0]).unwrap();
+            assert!(links.iter().all(|link| *link == links[0]), "{links:?}");
+        }
     }
 }
