@@ -326,7 +326,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         }
         // A brief run has only the scenarios for the second library.
         if full || i == 0 {
-            steps.push(with_library("units", if full && i == 0 { 35 } else { 100 }, &["--lib"]));
+            steps.push(with_library("units", if full && i == 0 { 35 } else { 120 }, &["--lib"]));
             steps.push(with_library("doctests", 5, &["--doc"]));
         }
         let scenarios = match extent {
@@ -338,7 +338,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             (true, 0) => 310,
             (true, _) => 400,
             (false, 0) => 150,
-            (false, _) => 220,
+            (false, _) => 305,
         };
         steps.push(with_library("ranks", seconds, scenarios));
         if full {
