@@ -249,8 +249,6 @@ impl Profile {
         // SAFETY: promise 3 for the elements.
         let data = unsafe { Data::from_raw_parts(engine.plan(), count, origin.cast()) };
         let by_plan = |room: &mut [u8]| timed(|| drop(data.pack_into(room))).1;
-        // SAFETY: a constant of the library.
-        let own = unsafe { ffi::RSMPI_COMM_SELF };
         let mut succeed = true;
         let mut by_library = |room: &mut [u8]| {
             let (mut position, packed) = (0, room.as_mut_ptr().cast());
@@ -258,7 +256,8 @@ impl Profile {
                 // SAFETY: promises 1 and 2 for the datatype, and promise 3 for the elements; there is room
                 // for all packed bytes, whose number is an integer.
                 unsafe {
-                    ffi::PMPI_Pack(origin, count as c_int, datatype, packed, length, &raw mut position, own)
+                    let (count, own) = (count as c_int, ffi::RSMPI_COMM_SELF);
+                    ffi::PMPI_Pack(origin, count, datatype, packed, length, &raw mut position, own)
                 }
             });
             succeed &= code == SUCCESS;
@@ -268,8 +267,7 @@ impl Profile {
         by_plan(&mut room[..bytes]);
         let rounds = || [(); 3].map(|()| (by_plan(&mut room[..bytes]), by_library(&mut room[..bytes])));
         // MPICH refuses the address 0 (`MPI_BOTTOM`), and a datatype that the program has not committed.
-        // SAFETY: promise 1; the communicator lives as long as MPI is usable.
-        let rounds = unsafe { dtype_mpi::returning_errors(own, rounds) };
+        let rounds = dtype_mpi::without_communicator(rounds);
         if !succeed {
             return;
         }
