@@ -4,7 +4,7 @@
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{
-    Attribute, Error, Ident, Member, Path, Result, Token, Type, Visibility, braced, bracketed,
+    Attribute, Error, Ident, Lifetime, Member, Path, Result, Token, Type, Visibility, braced, bracketed,
     parse::{Parse, ParseStream},
     token::{Brace, Bracket},
 };
@@ -127,10 +127,6 @@ impl Parse for LayoutInput {
         if named {
             input.parse::<Option<Token![;]>>()?;
         }
-        if input.peek(Bracket) {
-            return Err(input
-                .error("all indices stand in one bracket, as in `[.., 3]`; between two parts stands `+`"));
-        }
         if !input.is_empty() {
             return Err(
                 input.error("expected the end of the layout, `+` and another part, or `for` and a loop")
@@ -217,6 +213,10 @@ impl Parse for Term {
                  of indices, or `.field`",
             ));
         }
+        if input.peek(Bracket) {
+            return Err(input
+                .error("all indices stand in one bracket, as in `[.., 3]`; between two parts stands `+`"));
+        }
         let mut path = Vec::new();
         while input.peek(Token![.]) || (input.peek(Bracket) && !path.is_empty()) {
             path.push(if input.peek(Bracket) {
@@ -248,7 +248,13 @@ impl Parse for Item {
         let start = if starts_range(input) { None } else { Some(Expression::parse(input, &|_| false)?) };
         match start {
             Some(index) if !starts_range(input) => Ok(Self::Index(index)),
-            start => Ok(Self::Range(Range::parse_from(start, input)?)),
+            start => {
+                let range = Range::parse_from(start, input)?;
+                if starts_range(input) {
+                    return Err(input.error("a step stands behind a semicolon, as in `0..10;2`"));
+                }
+                Ok(Self::Range(range))
+            }
         }
     }
 }
@@ -272,9 +278,6 @@ impl Range {
             Some(_) => Some(Expression::parse(input, &|_| false)?),
             None => None,
         };
-        if starts_range(input) {
-            return Err(input.error("a step stands behind a semicolon, as in `0..10;2`"));
-        }
         Ok(Self { start, dots, end, step })
     }
 
@@ -296,11 +299,12 @@ impl Parse for Loop {
             return Err(input.error("expected `..` and the end of the loop, as in `for i in 0..8`"));
         }
         let Range { dots, end, step, .. } = Range::parse_from(None, input)?;
+        let of_step = "a loop has no step: multiply the variable where it is used";
         if let Some(step) = step {
-            return Err(Error::new_spanned(
-                step,
-                "a loop has no step: multiply the variable where it is used",
-            ));
+            return Err(Error::new_spanned(step, of_step));
+        }
+        if starts_range(input) {
+            return Err(input.error(of_step));
         }
         let Some(end) = end else {
             return Err(Error::new_spanned(dots, "a loop needs an end, as in `for i in 0..8`"));
@@ -322,6 +326,10 @@ impl Expression {
         {
             if input.peek(Token![::]) {
                 input.parse::<Token![::]>()?.to_tokens(&mut tokens);
+            } else if input.peek(Lifetime) {
+                // The label of a block, with its colon.
+                input.parse::<Lifetime>()?.to_tokens(&mut tokens);
+                input.parse::<Option<Token![:]>>()?.to_tokens(&mut tokens);
             } else if input.peek(Token![:]) {
                 let message = "a range has dots: `..` for all of a dimension, `1..3`, or `0..10;2`";
                 return Err(input.error(message));

@@ -62,7 +62,8 @@ fn rows(n: usize) -> ::std::result::Result<usize, ::dtype_runtime::Error> {
     let pieces = 2;
     // Expressions of all kinds, each evaluated where it stands.
     let layout = layout!(f64[n][if n > 3 { n } else { 3 }] => [pieces - 1..{ n }, (|x| x)(1usize)])?;
-    Ok(layout.count())
+    let labelled = layout!(f64[n][5] => ['found: { break 'found pieces - 1 }, 0..;2])?;
+    Ok(layout.count() + labelled.count() - 3)
 }
 
 fn main() {
