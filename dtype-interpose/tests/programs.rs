@@ -837,10 +837,14 @@ fn reported_by_run(command: &Command, name: &str) -> Report {
 fn the_command_preloads_the_library_that_fits() {
     let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs that run");
     let earlier = folder().join("reported by run.7.json");
-    fs::write(&earlier, "of a job of 8 ranks").unwrap();
-    let report = reported_by_run(&launch::on_ranks(launch::mpiexec(), 2, &structs), "reported by run");
+    let foreign = folder().join("reported by run.8.json");
+    fs::write(&foreign, "a file of the user").unwrap();
+    let reported = || reported_by_run(&launch::on_ranks(launch::mpiexec(), 2, &structs), "reported by run");
+    let report = reported();
     assert_eq!(counts(Some(report)), [400, 400]);
-    assert!(!earlier.exists());
+    fs::copy(earlier.with_file_name("reported by run.1.json"), &earlier).unwrap();
+    assert_eq!(counts(Some(reported())), [400, 400]);
+    assert!(!earlier.exists() && foreign.exists());
 
     let mut two = launch::on_ranks(launch::mpiexec(), 1, &structs);
     two.args([":", "-n", "1"]).arg(&structs).args(["-n", "2"]);

@@ -157,9 +157,11 @@ pub fn preloaded(library: &Path) -> io::Result<PathBuf> {
     if ends(&link) {
         return Err(io::Error::other("LD_PRELOAD ends at spaces and colons, and TMPDIR has one as well"));
     }
-    let is_there = fs::read_link(&link).is_ok_and(|target| target == library);
-    if !is_there {
-        std::os::unix::fs::symlink(library, &link)?;
+    let is_there = || fs::read_link(&link).is_ok_and(|target| target == library);
+    if !is_there() {
+        // Another process may make the same link at the same time.
+        let made = std::os::unix::fs::symlink(library, &link);
+        made.or_else(|error| if is_there() { Ok(()) } else { Err(error) })?;
     }
     Ok(link)
 }

@@ -107,13 +107,14 @@ fn report(
     })
 }
 
+/// Reads the report of one rank.
+fn parsed(path: &Path) -> Result<Report> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    serde_json::from_str(&text).with_context(|| format!("{}: this is not a report of a rank", path.display()))
+}
+
 /// Reads the report of one rank, or the reports of all ranks together.
 fn read(file: &Path) -> Result<Report> {
-    let parsed = |path: &Path| -> Result<Report> {
-        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        serde_json::from_str(&text)
-            .with_context(|| format!("{}: this is not a report of a rank", path.display()))
-    };
     if file.extension().is_some_and(|extension| extension == "json") {
         return parsed(file);
     }
@@ -141,9 +142,10 @@ fn read(file: &Path) -> Result<Report> {
     })
 }
 
-/// Removes the reports of an earlier run, which might be taken for those of a run that writes none.
+/// Removes the reports of an earlier run, which might be taken for those of a run that writes none. Other
+/// files with such names are the user's own.
 pub(super) fn remove(file: &Path) -> Result<()> {
-    for path in of_ranks(file)?.into_values() {
+    for path in of_ranks(file)?.into_values().filter(|path| parsed(path).is_ok()) {
         for path in [path.with_extension(""), path] {
             let removed = fs::remove_file(&path)
                 .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
