@@ -9,7 +9,19 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU8, Ordering},
 };
 
+use dtype_mpi::Usable;
+
 use crate::{mode, table::Role, tools};
+
+/// Returns the proof that MPI may be called: the program is in a call of MPI.
+///
+/// # Safety
+/// Promise 1, as long as the proof lives.
+#[inline]
+pub(crate) unsafe fn usable() -> Usable {
+    // SAFETY: 1 is promise 1.
+    unsafe { Usable::assumed() }
+}
 
 /// The code `MPI_SUCCESS`, as calls return it.
 pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;

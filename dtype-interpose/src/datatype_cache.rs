@@ -15,7 +15,7 @@ use dtype_mpi::{Attribute, Current, Envelope, Library, OnDatatype};
 use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{
-    call::list,
+    call::{list, usable},
     engine::Engine,
     first_use::{self, Message, State},
     handle::number,
@@ -298,7 +298,7 @@ unsafe fn look(datatype: MPI_Datatype) -> *const CachedDatatype {
         return ptr::null();
     }
     // SAFETY: promises 1 and 2 for the datatype.
-    unsafe { ENTRIES.get(datatype) }.ok().flatten().map_or(ptr::null(), ptr::from_ref)
+    unsafe { ENTRIES.get(&usable(), datatype) }.ok().flatten().map_or(ptr::null(), ptr::from_ref)
 }
 
 /// Prepares a datatype that has just been committed. If it is described, or another handle has the slot,
@@ -329,7 +329,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
 /// Promises 1 and 2 for the datatype.
 unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Profile>) -> bool {
     // SAFETY: promises 1 and 2 for the datatype.
-    let is_new = unsafe { ENTRIES.keep(datatype, CachedDatatype::of(counted)) }.unwrap_or(true);
+    let is_new = unsafe { ENTRIES.keep(&usable(), datatype, CachedDatatype::of(counted)) }.unwrap_or(true);
     first_use::is_known_now(datatype);
     if is_new {
         AGE.fetch_add(1, Ordering::Release);
@@ -384,7 +384,7 @@ pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
         known.handed_out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |others| others.checked_sub(1));
     if others.is_err() {
         // SAFETY: promises 1 and 2 for the datatype, whose entry is used no more.
-        unsafe { ENTRIES.delete(datatype) };
+        unsafe { ENTRIES.delete(&usable(), datatype) };
     }
 }
 
@@ -405,7 +405,7 @@ pub(crate) unsafe fn duplicated(original: MPI_Datatype, new: MPI_Datatype) {
 pub(crate) fn end() {
     first_use::end();
     // SAFETY: promise 1.
-    unsafe { ENTRIES.end() };
+    ENTRIES.end(&unsafe { usable() });
     AGE.fetch_add(1, Ordering::Release);
 }
 
@@ -415,6 +415,6 @@ pub(crate) fn end() {
 /// Promises 1 and 2 for the datatype.
 unsafe fn parts(datatype: MPI_Datatype) -> c_int {
     // SAFETY: promises 1 and 2 for the datatype.
-    let envelope = unsafe { Envelope::of(datatype) };
+    let envelope = unsafe { Envelope::of(&usable(), datatype) };
     envelope.map_or(0, |envelope| c_int::try_from(envelope.parts()).unwrap_or(c_int::MAX))
 }

@@ -28,7 +28,9 @@ use mpi::{
     raw::FromRaw,
 };
 
-use crate::{engine::Engine, handle::number, lock::lock, mode, peers, policy::LEAST, profile::Profile};
+use crate::{
+    call::usable, engine::Engine, handle::number, lock::lock, mode, peers, policy::LEAST, profile::Profile,
+};
 
 /// The state of a handle that an intercepted call has committed. Each slot belongs to one handle.
 struct Slot {
@@ -227,7 +229,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
         return None;
     }
     // SAFETY: promises 1 and 2 for the datatype.
-    if unsafe { Envelope::of(datatype) }.map_or(0, |envelope| envelope.parts()) == 0 {
+    if unsafe { Envelope::of(&usable(), datatype) }.map_or(0, |envelope| envelope.parts()) == 0 {
         // Programs may commit predefined datatypes, too, which need no slot.
         freed(datatype);
         return None;
@@ -281,7 +283,7 @@ impl Kind {
     /// Promises 1 and 2 for the datatype.
     unsafe fn of(datatype: MPI_Datatype, size: usize) -> Option<Self> {
         // SAFETY: promises 1 and 2 for the datatype.
-        Some(Self(unsafe { Envelope::of(datatype) }.ok()?, size))
+        Some(Self(unsafe { Envelope::of(&usable(), datatype) }.ok()?, size))
     }
 
     /// Returns the size in bytes of the arguments of the outermost constructor.

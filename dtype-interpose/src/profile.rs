@@ -31,7 +31,15 @@ use mpi::{
     raw::FromRaw,
 };
 
-use crate::{call::SUCCESS, call_site, engine::Engine, lock::lock, mode, say::say, verify::Verified};
+use crate::{
+    call::{SUCCESS, usable},
+    call_site,
+    engine::Engine,
+    lock::lock,
+    mode,
+    say::say,
+    verify::Verified,
+};
 
 /// The counts of one datatype.
 #[derive(Default)]
@@ -267,7 +275,8 @@ impl Profile {
         by_plan(&mut room[..bytes]);
         let rounds = || [(); 3].map(|()| (by_plan(&mut room[..bytes]), by_library(&mut room[..bytes])));
         // MPICH refuses the address 0 (`MPI_BOTTOM`), and a datatype that the program has not committed.
-        let rounds = dtype_mpi::without_communicator(rounds);
+        // SAFETY: promise 1.
+        let rounds = dtype_mpi::without_communicator(&unsafe { usable() }, rounds);
         if !succeed {
             return;
         }

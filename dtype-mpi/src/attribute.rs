@@ -8,9 +8,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use ::mpi::ffi::{self, MPI_Datatype};
+use ::mpi::ffi::MPI_Datatype;
 
-use crate::SUCCESS;
+use crate::{SUCCESS, Usable};
 
 /// A value that can be kept on a datatype. It is dropped when the datatype is freed.
 pub trait OnDatatype: Send + Sync + 'static {
@@ -62,19 +62,17 @@ impl<T: OnDatatype> Attribute<T> {
     /// The code that the library returns.
     ///
     /// # Safety
-    /// MPI is usable, and the datatype live. During `'a`, the datatype is not freed, and its value is not
-    /// deleted.
-    pub unsafe fn get<'a>(&self, datatype: MPI_Datatype) -> Result<Option<&'a T>, c_int> {
+    /// 1. The datatype is live. 2. During `'a`, the datatype is not freed, and its value is not deleted.
+    pub unsafe fn get<'a>(&self, mpi: &Usable, datatype: MPI_Datatype) -> Result<Option<&'a T>, c_int> {
         let key = *self.key();
         let Some(key) = key else { return Ok(None) };
         let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
-        // SAFETY: the caller's condition; the key was created by `keep`. MPI stores a pointer in `value` and
-        // a flag in `found`.
-        let code = unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
+        // SAFETY: 1; the key was created by `keep`. MPI stores a pointer in `value` and a flag in `found`.
+        let code = unsafe { mpi.MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
         if code != SUCCESS {
             return Err(code);
         }
-        // SAFETY: the value is a box of `keep` or `copy`, which lives until MPI deletes the attribute.
+        // SAFETY: the value is a box of `keep` or `copy`, which by 2 lives as long as `'a`.
         Ok((found != 0).then(|| unsafe { &*value.cast_const().cast::<T>() }))
     }
 
@@ -85,23 +83,23 @@ impl<T: OnDatatype> Attribute<T> {
     /// The code that the library returns. The value is then dropped.
     ///
     /// # Safety
-    /// MPI is usable, and the datatype live.
-    pub unsafe fn keep(&self, datatype: MPI_Datatype, value: T) -> Result<bool, c_int> {
+    /// 1. The datatype is live.
+    pub unsafe fn keep(&self, mpi: &Usable, datatype: MPI_Datatype, value: T) -> Result<bool, c_int> {
         let keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the caller's condition; the value is not used.
-        if unsafe { self.get(datatype) }?.is_some() {
+        // SAFETY: 1 is the caller's 1; 2, as the value is not used.
+        if unsafe { self.get(mpi, datatype) }?.is_some() {
             return Ok(false);
         }
         let known = *self.key();
         let key = if let Some(key) = known {
             key
         } else {
-            let new = Self::new_key()?;
+            let new = Self::new_key(mpi)?;
             *self.key().insert(new)
         };
         let value = Box::into_raw(Box::new(value));
-        // SAFETY: the caller's condition; the key was created here.
-        let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast()) };
+        // SAFETY: the datatype is live by 1; the key was created here.
+        let code = unsafe { mpi.MPI_Type_set_attr(datatype, key, value.cast()) };
         // Dropping the value may call MPI, and so this function.
         drop(keeping);
         if code != SUCCESS {
@@ -112,12 +110,12 @@ impl<T: OnDatatype> Attribute<T> {
         Ok(true)
     }
 
-    fn new_key() -> Result<c_int, c_int> {
+    fn new_key(mpi: &Usable) -> Result<c_int, c_int> {
         let mut key = 0;
-        // SAFETY: MPI is usable, as `keep` requires; the callbacks have the types of MPI 4.1 section 7.7.4
-        // and use no extra state.
+        // SAFETY: the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state; there is room
+        // for a key.
         let code = unsafe {
-            ffi::MPI_Type_create_keyval(Some(copy::<T>), Some(delete::<T>), &raw mut key, ptr::null_mut())
+            mpi.MPI_Type_create_keyval(Some(copy::<T>), Some(delete::<T>), &raw mut key, ptr::null_mut())
         };
         if code == SUCCESS { Ok(key) } else { Err(code) }
     }
@@ -125,24 +123,21 @@ impl<T: OnDatatype> Attribute<T> {
     /// Deletes the value on a datatype, if it has one.
     ///
     /// # Safety
-    /// MPI is usable, and the datatype live. The value is used no more.
-    pub unsafe fn delete(&self, datatype: MPI_Datatype) {
+    /// 1. The datatype is live. 2. The value is used no more.
+    pub unsafe fn delete(&self, mpi: &Usable, datatype: MPI_Datatype) {
         let key = *self.key();
         if let Some(key) = key {
-            // SAFETY: the caller's condition; the key was created here.
-            unsafe { ffi::MPI_Type_delete_attr(datatype, key) };
+            // SAFETY: 1 and 2; the key was created here.
+            unsafe { mpi.MPI_Type_delete_attr(datatype, key) };
         }
     }
 
     /// Frees the key, before MPI ends. Values that are still kept are dropped with their datatypes.
-    ///
-    /// # Safety
-    /// MPI is usable.
-    pub unsafe fn end(&self) {
+    pub fn end(&self, mpi: &Usable) {
         let key = self.key().take();
         if let Some(mut key) = key {
-            // SAFETY: the caller's condition; the key was created here.
-            unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };
+            // SAFETY: the key was created here, and is freed once.
+            unsafe { mpi.MPI_Type_free_keyval(&raw mut key) };
         }
     }
 }

@@ -8,7 +8,7 @@ use ::mpi::{
 };
 use dtype_core::{BaseType, Measure, OldType, Program, Step};
 
-use crate::{Current, Error, Library, VERSION, errors::checked, shim};
+use crate::{Current, Error, Library, Usable, VERSION, errors::checked, shim};
 
 /// Runs a constructor program and commits the resulting datatype. Returns the handle, and `true` if it was
 /// built and must be freed. If `may_split` is set, complex numbers that the library would copy wrongly (see
@@ -16,12 +16,13 @@ use crate::{Current, Error, Library, VERSION, errors::checked, shim};
 ///
 /// # Errors
 /// [`Error::Construction`] if the size or the true extent of the datatype differs from `asked`.
-pub(crate) fn construct(
+pub fn construct(
+    mpi: &Usable,
     program: &Program,
     may_split: bool,
     asked: &Measure,
 ) -> Result<(MPI_Datatype, bool), Error> {
-    let mut steps = Steps { built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
+    let mut steps = Steps { mpi, built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
     for (complex, number) in torn(program).filter(|_| may_split) {
         let two = steps.call(&Step::Contiguous { count: 2, oldtype: OldType::Base(number) })?;
         steps.split.push((complex, two));
@@ -35,21 +36,21 @@ pub(crate) fn construct(
     };
     let mut result = steps.built.swap_remove(index);
     // SAFETY: the last step built the handle.
-    let code = unsafe { ffi::MPI_Type_commit(&raw mut result) };
-    let is_right = checked("MPI_Type_commit", code).and_then(|()| compare(result, asked));
+    let code = unsafe { mpi.MPI_Type_commit(&raw mut result) };
+    let is_right = checked(mpi, "MPI_Type_commit", code).and_then(|()| compare(mpi, result, asked));
     is_right.inspect_err(|_| steps.built.push(result))?;
     Ok((result, true))
 }
 
 /// Checks that a committed datatype has the size and the true extent in `asked`. Libraries overflow silently:
 /// in Open MPI 4.1 and 5.0, an hvector of 4 GiB without gaps has size 0.
-fn compare(datatype: MPI_Datatype, asked: &Measure) -> Result<(), Error> {
+fn compare(mpi: &Usable, datatype: MPI_Datatype, asked: &Measure) -> Result<(), Error> {
     let [mut size, mut first, mut extent] = [0; 3];
-    // SAFETY: MPI is usable and the datatype committed; every output is a local of the right type.
-    checked("MPI_Type_size_x", unsafe { ffi::MPI_Type_size_x(datatype, &raw mut size) })?;
-    // SAFETY: MPI is usable and the datatype committed; every output is a local of the right type.
-    checked("MPI_Type_get_true_extent_x", unsafe {
-        ffi::MPI_Type_get_true_extent_x(datatype, &raw mut first, &raw mut extent)
+    // SAFETY: the datatype is committed; every output is a local of the right type.
+    checked(mpi, "MPI_Type_size_x", unsafe { mpi.MPI_Type_size_x(datatype, &raw mut size) })?;
+    // SAFETY: the datatype is committed; every output is a local of the right type.
+    checked(mpi, "MPI_Type_get_true_extent_x", unsafe {
+        mpi.MPI_Type_get_true_extent_x(datatype, &raw mut first, &raw mut extent)
     })?;
     // Libraries disagree on the true lower bound of a datatype without data.
     let is_right = i64::try_from(asked.size) == Ok(size)
@@ -86,22 +87,23 @@ fn torn(program: &Program) -> impl Iterator<Item = (BaseType, BaseType)> {
 }
 
 /// The datatypes built so far. Dropping frees them; datatypes that were built from them stay valid.
-struct Steps {
+struct Steps<'m> {
+    mpi: &'m Usable,
     built: Vec<MPI_Datatype>,
     /// Datatypes of two numbers, each in place of a complex base type that the library would copy wrongly.
     split: Vec<(BaseType, MPI_Datatype)>,
 }
 
-impl Drop for Steps {
+impl Drop for Steps<'_> {
     fn drop(&mut self) {
         for handle in self.built.iter_mut().chain(self.split.iter_mut().map(|(_, handle)| handle)) {
             // SAFETY: each datatype was built here and is freed once.
-            unsafe { ffi::MPI_Type_free(handle) };
+            unsafe { self.mpi.MPI_Type_free(handle) };
         }
     }
 }
 
-impl Steps {
+impl Steps<'_> {
     fn handle(&self, oldtype: OldType) -> Result<MPI_Datatype, Error> {
         let base = match oldtype {
             OldType::Step(index) => return Ok(self.built[index]),
@@ -115,8 +117,8 @@ impl Steps {
             reason: "this MPI library does not have this datatype",
         };
         let handle = predefined(base).ok_or_else(missing)?;
-        // SAFETY: MPI is usable, and the datatype predefined.
-        if unsafe { size(handle) }? == 0 {
+        // SAFETY: 1, as the datatype is predefined.
+        if unsafe { size(self.mpi, handle) }? == 0 {
             return Err(missing());
         }
         Ok(handle)
@@ -138,7 +140,7 @@ impl Steps {
                 const CALL: &str = "MPI_Type_contiguous";
                 let (copies, old) = (count(CALL, "count", *copies)?, self.handle(*oldtype)?);
                 // SAFETY: 1 to 3.
-                checked(CALL, unsafe { shim::dtype_shim_contiguous(copies, old, &raw mut new) })
+                checked(self.mpi, CALL, unsafe { shim::dtype_shim_contiguous(copies, old, &raw mut new) })
             }
             Step::Hvector { count: copies, blocklength, stride, oldtype } => {
                 const CALL: &str = "MPI_Type_create_hvector";
@@ -146,7 +148,7 @@ impl Steps {
                 let blocklength = count(CALL, "blocklength", *blocklength)?;
                 let old = self.handle(*oldtype)?;
                 // SAFETY: 1 to 3.
-                checked(CALL, unsafe {
+                checked(self.mpi, CALL, unsafe {
                     shim::dtype_shim_hvector(copies, blocklength, *stride, old, &raw mut new)
                 })
             }
@@ -156,7 +158,7 @@ impl Steps {
                 let blocklength = count(CALL, "blocklength", *blocklength)?;
                 let (displacements, old) = (displacements.as_ptr(), self.handle(*oldtype)?);
                 // SAFETY: 1 to 3.
-                checked(CALL, unsafe {
+                checked(self.mpi, CALL, unsafe {
                     shim::dtype_shim_hindexed_block(copies, blocklength, displacements, old, &raw mut new)
                 })
             }
@@ -166,7 +168,7 @@ impl Steps {
                     (count(CALL, "count", displacements.len() as u64)?, counts(CALL, blocklengths)?);
                 let old = self.handle(*oldtype)?;
                 // SAFETY: 1 to 3.
-                checked(CALL, unsafe {
+                checked(self.mpi, CALL, unsafe {
                     let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
                     shim::dtype_shim_hindexed(copies, lengths, displacements, old, &raw mut new)
                 })
@@ -177,7 +179,7 @@ impl Steps {
                     (count(CALL, "count", displacements.len() as u64)?, counts(CALL, blocklengths)?);
                 let old = self.handles(oldtypes)?;
                 // SAFETY: 1 to 3.
-                checked(CALL, unsafe {
+                checked(self.mpi, CALL, unsafe {
                     let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
                     shim::dtype_shim_struct(copies, lengths, displacements, old.as_ptr(), &raw mut new)
                 })
@@ -187,7 +189,9 @@ impl Steps {
                 let (lb, extent) = (address(CALL, "lb", *lower_bound)?, address(CALL, "extent", *extent)?);
                 let old = self.handle(*oldtype)?;
                 // SAFETY: 1 to 3.
-                checked(CALL, unsafe { ffi::MPI_Type_create_resized(old, lb, extent, &raw mut new) })
+                checked(self.mpi, CALL, unsafe {
+                    self.mpi.MPI_Type_create_resized(old, lb, extent, &raw mut new)
+                })
             }
         }?;
         Ok(new)
@@ -214,11 +218,11 @@ pub fn predefined(base: BaseType) -> Option<MPI_Datatype> {
 /// [`Error::Mpi`] if the call fails.
 ///
 /// # Safety
-/// MPI is usable and the datatype live.
-pub unsafe fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
+/// 1. The datatype is live.
+pub unsafe fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
     let mut size = 0;
-    // SAFETY: the caller's condition.
-    checked("MPI_Type_size", unsafe { ffi::MPI_Type_size(datatype, &raw mut size) })?;
+    // SAFETY: 1; there is room for a number.
+    checked(mpi, "MPI_Type_size", unsafe { mpi.MPI_Type_size(datatype, &raw mut size) })?;
     Ok(size.into())
 }
 

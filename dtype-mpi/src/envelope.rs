@@ -4,7 +4,7 @@ use std::os::raw::c_int;
 
 use ::mpi::ffi::MPI_Datatype;
 
-use crate::{SUCCESS, shim};
+use crate::{SUCCESS, Usable, shim};
 
 /// The envelope of a datatype: its outermost constructor, and the numbers of the constructor's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,10 +22,10 @@ impl Envelope {
     /// The code that the library returns.
     ///
     /// # Safety
-    /// MPI is usable, and the datatype live.
-    pub unsafe fn of(datatype: MPI_Datatype) -> Result<Self, c_int> {
+    /// 1. The datatype is live.
+    pub unsafe fn of(_: &Usable, datatype: MPI_Datatype) -> Result<Self, c_int> {
         let (mut numbers, mut letter) = ([0; 4], 0);
-        // SAFETY: the caller's condition; there is room for four numbers and a letter.
+        // SAFETY: MPI is usable; 1; there is room for four numbers and a letter.
         let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut letter) };
         if code == SUCCESS { Ok(Self { letter: letter as u8, numbers }) } else { Err(code) }
     }

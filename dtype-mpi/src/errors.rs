@@ -12,7 +12,7 @@ use std::{
 
 use ::mpi::ffi::{self, MPI_Comm, MPI_Errhandler};
 
-use crate::{Error, environment, shim};
+use crate::{Error, Usable, environment, shim};
 
 /// Converts an error code into an error with MPI's own text. Also reports an error that MPI passed to the
 /// handler but did not return.
@@ -20,10 +20,10 @@ use crate::{Error, environment, shim};
 /// # Errors
 /// [`Error::Mpi`] for any other code than [`SUCCESS`].
 #[inline]
-pub fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
+pub fn checked(mpi: &Usable, call: &'static str, code: c_int) -> Result<(), Error> {
     match true_code(code) {
         SUCCESS => Ok(()),
-        code => Err(error(call, code)),
+        code => Err(error(mpi, call, code)),
     }
 }
 
@@ -39,26 +39,26 @@ pub fn true_code(code: c_int) -> c_int {
 pub const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
 /// Returns the class of an error code (`MPI_Error_class`), which is an error code itself.
-pub fn class_of(code: c_int) -> c_int {
+pub fn class_of(mpi: &Usable, code: c_int) -> c_int {
     let mut class = SUCCESS;
     // SAFETY: MPI has returned this code.
-    unsafe { ffi::MPI_Error_class(code, &raw mut class) };
+    unsafe { mpi.MPI_Error_class(code, &raw mut class) };
     class
 }
 
 /// Returns `true` if the error is truncation: a message was longer than its buffer.
-pub fn is_truncation(code: c_int) -> bool {
-    class_of(code) == ffi::MPI_ERR_TRUNCATE as c_int
+pub fn is_truncation(mpi: &Usable, code: c_int) -> bool {
+    class_of(mpi, code) == ffi::MPI_ERR_TRUNCATE as c_int
 }
 
 #[cold]
-fn error(call: &'static str, code: c_int) -> Error {
+fn error(mpi: &Usable, call: &'static str, code: c_int) -> Error {
     /// The capacity of the text in bytes; `MPI_MAX_ERROR_STRING` is 256 to 1,024.
     const CAPACITY: usize = 4096;
     let (mut text, mut length) = (vec![0u8; CAPACITY], 0);
     // SAFETY: the buffer is larger than `MPI_MAX_ERROR_STRING` of any library. MPI has just returned the
     // code, so the code is valid.
-    unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+    unsafe { mpi.MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     text.truncate(usize::try_from(length).unwrap_or(0));
     Error::Mpi { call, code, text: String::from_utf8_lossy(&text).into_owned() }
 }
@@ -66,11 +66,11 @@ fn error(call: &'static str, code: c_int) -> Error {
 /// Makes MPI calls on a communicator whose errors are returned, not fatal.
 ///
 /// # Safety
-/// MPI is usable, and the communicator live.
+/// 1. The communicator is live.
 #[inline]
-pub unsafe fn returning_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
-    // SAFETY: the caller's condition.
-    let _standing_in = unsafe { StandIn::on(communicator) };
+pub unsafe fn returning_errors<R>(mpi: &Usable, communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
+    // SAFETY: 1.
+    let _standing_in = unsafe { StandIn::on(mpi, communicator) };
     calls()
 }
 
@@ -80,44 +80,47 @@ pub unsafe fn returning_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -
 /// [`Error::Mpi`] if the call fails.
 ///
 /// # Safety
-/// MPI is usable, and the communicator live.
+/// 1. The communicator is live.
 #[inline]
 pub unsafe fn called(
+    mpi: &Usable,
     name: &'static str,
     communicator: MPI_Comm,
     call: impl FnOnce() -> c_int,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's condition.
-    let _standing_in = unsafe { StandIn::on(communicator) };
-    checked(name, call())
+    // SAFETY: 1.
+    let _standing_in = unsafe { StandIn::on(mpi, communicator) };
+    checked(mpi, name, call())
 }
 
 /// Sets `MPI_ERRORS_RETURN` on a communicator.
 ///
 /// # Safety
-/// MPI is usable, and the communicator live.
-pub unsafe fn return_errors(communicator: MPI_Comm) -> c_int {
-    // SAFETY: the caller's condition.
+/// 1. The communicator is live.
+pub unsafe fn return_errors(_: &Usable, communicator: MPI_Comm) -> c_int {
+    // SAFETY: MPI is usable; 1.
     unsafe { shim::dtype_shim_return_errors(communicator) }
 }
 
 /// Makes MPI calls that have no communicator. Libraries pass their errors to the handler of `MPI_COMM_WORLD`
 /// or `MPI_COMM_SELF` (MPI 3.1 and MPI 4.1 section 9.3). If there are only sessions, libraries call the
 /// handler of the first session, which cannot be replaced.
-pub fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
+pub fn without_communicator<R>(mpi: &Usable, calls: impl FnOnce() -> R) -> R {
     if !environment::has_world() {
         return calls();
     }
     // SAFETY: constants of the library.
     let (world, own) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF) };
-    // SAFETY: MPI is usable, since both communicators exist. They live as long as MPI is usable.
-    unsafe { returning_errors(world, || returning_errors(own, calls)) }
+    // SAFETY: 1, since both communicators live as long as MPI is usable.
+    unsafe { returning_errors(mpi, world, || returning_errors(mpi, own, calls)) }
 }
 
 /// A guard: while it lives, errors of this thread on a communicator are returned.
-struct StandIn {
+struct StandIn<'m> {
     communicator: MPI_Comm,
     put: Put,
+    /// MPI is usable until the handler is back.
+    _mpi: &'m Usable,
 }
 
 /// The change to a communicator's error handler.
@@ -130,13 +133,13 @@ enum Put {
     Together,
 }
 
-impl StandIn {
+impl<'m> StandIn<'m> {
     /// Replaces the handler of a communicator, if errors are fatal there.
     ///
     /// # Safety
-    /// MPI is usable, and the communicator live until the guard is dropped.
+    /// 1. The communicator is live until the guard is dropped.
     #[inline]
-    unsafe fn on(communicator: MPI_Comm) -> Self {
+    unsafe fn on(mpi: &'m Usable, communicator: MPI_Comm) -> Self {
         // SAFETY: both calls only change thread-local numbers. The second one clears an error of an earlier
         // call.
         unsafe {
@@ -150,11 +153,11 @@ impl StandIn {
         } else {
             Put::Nothing
         };
-        Self { communicator, put }
+        Self { communicator, put, _mpi: mpi }
     }
 }
 
-impl Drop for StandIn {
+impl Drop for StandIn<'_> {
     #[inline]
     fn drop(&mut self) {
         match self.put {

@@ -6,12 +6,10 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use ::mpi::ffi::{self, MPI_Datatype};
-use dtype_core::{Measure, Program};
+use ::mpi::ffi::MPI_Datatype;
 
 use crate::{
-    Error,
-    construct::construct,
+    Error, Usable,
     errors::without_communicator,
     init_finalize::{at_end, ready},
 };
@@ -48,9 +46,6 @@ struct All {
     unused: Vec<Handle>,
 }
 
-/// A function that runs a constructor program: see `construct`.
-pub type Construct = fn(&Program, bool, &Measure) -> Result<Built, Error>;
-
 /// A handle, and `true` if it was built and must be freed.
 pub type Built = (MPI_Datatype, bool);
 
@@ -69,27 +64,27 @@ impl Slot {
         Self(OnceLock::new())
     }
 
-    /// Returns the committed datatype. If it must be built, `program` passes the constructor calls to its
-    /// argument.
+    /// Returns the committed datatype. If it must be built, `build` builds it, such as by
+    /// [`construct`](crate::construct()).
     ///
     /// # Errors
-    /// The errors of [`ready`] and of `program`.
+    /// The errors of [`ready`] and of `build`.
     pub fn get_or_build<E: From<Error>>(
         &self,
-        program: impl FnOnce(Construct) -> Result<Built, E>,
+        build: impl FnOnce(&Usable) -> Result<Built, E>,
     ) -> Result<Handle, E> {
-        ready()?;
-        self.0.get().map_or_else(|| self.build(program), |handle| Ok(*handle))
+        let mpi = &ready()?;
+        self.0.get().map_or_else(|| self.build(mpi, build), |handle| Ok(*handle))
     }
 
     #[cold]
-    fn build<E>(&self, program: impl FnOnce(Construct) -> Result<Built, E>) -> Result<Handle, E> {
+    fn build<E>(&self, mpi: &Usable, build: impl FnOnce(&Usable) -> Result<Built, E>) -> Result<Handle, E> {
         let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = self.0.get() {
             return Ok(*handle);
         }
-        built.unused.drain(..).for_each(free);
-        let (raw, owned) = without_communicator(|| program(construct))?;
+        built.unused.drain(..).for_each(|handle| free(mpi, handle));
+        let (raw, owned) = without_communicator(mpi, || build(mpi))?;
         if owned && built.next == 0 {
             at_end(free_all);
         }
@@ -115,15 +110,15 @@ impl Drop for Slot {
 }
 
 /// Frees a handle that has been removed from `handles` and `unused` of [`All`].
-fn free(mut handle: Handle) {
-    // SAFETY: the handle was built here and is freed once, while MPI is usable. MPI lets pending
+fn free(mpi: &Usable, mut handle: Handle) {
+    // SAFETY: the handle was built here and is freed once. MPI lets pending
     // communication with the datatype complete.
-    unsafe { ffi::MPI_Type_free(&raw mut handle.raw) };
+    unsafe { mpi.MPI_Type_free(&raw mut handle.raw) };
 }
 
 /// Frees every handle when MPI ends.
-fn free_all() {
+fn free_all(mpi: &Usable) {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    std::mem::take(&mut built.handles).into_values().for_each(free);
-    built.unused.drain(..).for_each(free);
+    std::mem::take(&mut built.handles).into_values().for_each(|handle| free(mpi, handle));
+    built.unused.drain(..).for_each(|handle| free(mpi, handle));
 }

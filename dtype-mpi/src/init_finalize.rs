@@ -15,17 +15,15 @@ use std::{
     },
 };
 
-use ::mpi::{
-    ffi::{self, MPI_Comm, MPI_Datatype},
-    raw::AsRaw,
-};
+use ::mpi::ffi::{self, MPI_Comm, MPI_Datatype};
 use dtype_core::BaseType;
 
 use crate::{
-    Error,
+    Error, Usable,
     environment::{ANY_THREAD, HAS_WORLD, MANY_AT_A_TIME, has_world},
     errors::{called, checked, without_communicator},
     shim,
+    usable::none_is_live,
 };
 
 /// The state of this crate: nothing used yet, everything set up, or `MPI_Finalize` called.
@@ -35,16 +33,17 @@ const READY: u8 = 1;
 const ENDED: u8 = 2;
 
 /// The functions to call when MPI ends, while it may still be called.
-static AT_END: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+static AT_END: Mutex<Vec<fn(&Usable)>> = Mutex::new(Vec::new());
 
-/// Checks that this thread may call MPI. The first check that succeeds prepares for the end of MPI.
+/// Checks that this thread may call MPI, and returns the proof. The first check that succeeds prepares for the
+/// end of MPI.
 ///
 /// # Errors
 /// [`Error::NotInitialized`], [`Error::Finalized`] or [`Error::Thread`]; [`Error::Mpi`] if a call fails.
 #[inline]
-pub fn ready() -> Result<(), Error> {
+pub fn ready() -> Result<Usable, Error> {
     match STATE.load(Ordering::Acquire) {
-        READY => on_right_thread(),
+        READY => on_right_thread().map(|()| Usable::counted()),
         ENDED => Err(Error::Finalized),
         _ => set_up(),
     }
@@ -69,20 +68,22 @@ pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
         }
     }
     match ready() {
-        Ok(()) => return Ok(run()),
+        Ok(_) => return Ok(run()),
         Err(Error::NotInitialized) => {}
         Err(error) => return Err(error),
     }
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if STATE.load(Ordering::Acquire) != NEW {
         drop(guard);
-        return ready().map(|()| run());
+        return ready().map(|_| run());
     }
     // The thread level of a session cannot be queried. By 2, any thread may call MPI.
     MANY_AT_A_TIME.store(true, Ordering::Relaxed);
     ANY_THREAD.store(true, Ordering::Relaxed);
-    // SAFETY: by 1, MPI can be called.
-    checked("MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    // SAFETY: by 1, MPI can be called until `run` has returned, and longer.
+    let mpi = &unsafe { Usable::assumed() };
+    // SAFETY: MPI can be called.
+    checked(mpi, "MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
     STATE.store(READY, Ordering::Release);
     drop(guard);
     let _end = End;
@@ -90,7 +91,7 @@ pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
 }
 
 /// Registers a function to be called when MPI ends.
-pub fn at_end(call: fn()) {
+pub fn at_end(call: fn(&Usable)) {
     AT_END.lock().unwrap_or_else(PoisonError::into_inner).push(call);
 }
 
@@ -98,26 +99,29 @@ pub fn at_end(call: fn()) {
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[cold]
-fn set_up() -> Result<(), Error> {
+fn set_up() -> Result<Usable, Error> {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if STATE.load(Ordering::Acquire) != NEW {
         return ready();
     }
     check_state()?;
+    // SAFETY: 1, since MPI is initialized and not finalized; the thread is checked before the first call that
+    // not every thread may make.
+    let mpi = &unsafe { Usable::assumed() };
     HAS_WORLD.store(true, Ordering::Relaxed);
     let mut level = 0;
     // SAFETY: MPI is initialized; any thread may query the thread level.
     unsafe {
-        ffi::MPI_Query_thread(&raw mut level);
+        mpi.MPI_Query_thread(&raw mut level);
         MANY_AT_A_TIME.store(level >= ffi::RSMPI_THREAD_MULTIPLE, Ordering::Relaxed);
         ANY_THREAD.store(level >= ffi::RSMPI_THREAD_SERIALIZED, Ordering::Relaxed);
     }
     on_right_thread()?;
     // SAFETY: MPI is initialized, and this thread may call it.
-    checked("MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
-    without_communicator(call_at_finalize)?;
+    checked(mpi, "MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    without_communicator(mpi, || call_at_finalize(mpi))?;
     STATE.store(READY, Ordering::Release);
-    Ok(())
+    Ok(Usable::counted())
 }
 
 /// Checks that this thread may call MPI. Below `MPI_THREAD_SERIALIZED`, only the main thread may (MPI 4.1
@@ -133,7 +137,7 @@ fn on_right_thread() -> Result<(), Error> {
     let is_main = IS_MAIN.get().unwrap_or_else(|| {
         let mut flag = 0;
         // SAFETY: MPI is initialized; any thread may make this call.
-        unsafe { ffi::MPI_Is_thread_main(&raw mut flag) };
+        unsafe { Usable::assumed().MPI_Is_thread_main(&raw mut flag) };
         IS_MAIN.set(Some(flag != 0));
         flag != 0
     });
@@ -157,16 +161,16 @@ fn check_state() -> Result<(), Error> {
 }
 
 /// Makes `MPI_Finalize` call [`end`].
-fn call_at_finalize() -> Result<(), Error> {
+fn call_at_finalize(mpi: &Usable) -> Result<(), Error> {
     let mut key = 0;
-    // SAFETY: MPI is initialized; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra
+    // SAFETY: the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra
     // state. Freeing the key only marks it: it lives until the attribute is deleted.
     unsafe {
-        let create = ffi::MPI_Comm_create_keyval(Some(no_copy), Some(end), &raw mut key, ptr::null_mut());
-        checked("MPI_Comm_create_keyval", create)?;
-        let set = ffi::MPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, key, ptr::null_mut());
-        checked("MPI_Comm_set_attr", set)?;
-        checked("MPI_Comm_free_keyval", ffi::MPI_Comm_free_keyval(&raw mut key))
+        let create = mpi.MPI_Comm_create_keyval(Some(no_copy), Some(end), &raw mut key, ptr::null_mut());
+        checked(mpi, "MPI_Comm_create_keyval", create)?;
+        let set = mpi.MPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, key, ptr::null_mut());
+        checked(mpi, "MPI_Comm_set_attr", set)?;
+        checked(mpi, "MPI_Comm_free_keyval", mpi.MPI_Comm_free_keyval(&raw mut key))
     }
 }
 
@@ -196,10 +200,13 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
 
 /// Calls the registered functions, and frees the stand-in handler.
 fn end_all() {
+    none_is_live();
     STATE.store(ENDED, Ordering::Release);
     let calls = std::mem::take(&mut *AT_END.lock().unwrap_or_else(PoisonError::into_inner));
+    // SAFETY: 1: this runs in `MPI_Finalize`, which deletes the attribute first, or before a session ends.
+    let mpi = &unsafe { Usable::assumed() };
     for call in calls {
-        call();
+        call(mpi);
     }
     // SAFETY: the handler was created during setup, and this crate makes no more calls that use it.
     unsafe { shim::dtype_shim_free_stand_in() };
@@ -212,29 +219,19 @@ pub fn packed_datatype() -> MPI_Datatype {
     unsafe { shim::dtype_shim_handle(BaseType::Packed as c_int) }
 }
 
-/// Checks that MPI may be called, and returns the handle of a communicator.
-///
-/// # Errors
-/// The errors of [`ready`].
-#[inline]
-pub fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> Result<MPI_Comm, Error> {
-    ready()?;
-    Ok(communicator.as_raw())
-}
-
 /// Returns `true` if a communicator is an intercommunicator.
 ///
 /// # Errors
 /// [`Error::Mpi`] if the call fails.
 ///
 /// # Safety
-/// MPI is usable, and the communicator live.
-pub unsafe fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
+/// 1. The communicator is live.
+pub unsafe fn is_between_groups(mpi: &Usable, communicator: MPI_Comm) -> Result<bool, Error> {
     let mut between_groups = 0;
-    // SAFETY: the caller's condition; there is room for a flag.
+    // SAFETY: 1; there is room for a flag.
     unsafe {
-        called("MPI_Comm_test_inter", communicator, || {
-            ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups)
+        called(mpi, "MPI_Comm_test_inter", communicator, || {
+            mpi.MPI_Comm_test_inter(communicator, &raw mut between_groups)
         })
     }?;
     Ok(between_groups != 0)
@@ -244,11 +241,11 @@ pub unsafe fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
 /// `MPI_COMM_WORLD`, if that exists.
 ///
 /// # Safety
-/// MPI is usable, and the communicator live.
+/// 1. The communicator is live.
 #[inline]
-pub unsafe fn greatest_tag(communicator: MPI_Comm) -> c_int {
+pub unsafe fn greatest_tag(_: &Usable, communicator: MPI_Comm) -> c_int {
     static GREATEST: OnceLock<c_int> = OnceLock::new();
-    // SAFETY: the caller's condition.
+    // SAFETY: MPI is usable; 1.
     *GREATEST.get_or_init(|| unsafe {
         shim::dtype_shim_greatest_tag(if has_world() { ffi::RSMPI_COMM_WORLD } else { communicator })
     })

@@ -3,6 +3,7 @@
 //!
 //! - `library`: the supported libraries, behind the trait [`Library`]; [`Current`] is the one that this crate
 //!   is built for;
+//! - `usable`: the proof that MPI may be called; `calls`: the functions of MPI, which take it;
 //! - `init_finalize`: whether MPI may be called, and the cleanup at its end; `environment`: the thread level
 //!   and the communicators of the process; `errors`: MPI errors as values;
 //! - `construct`: the calls of a constructor program; `handle`: the datatypes built so far, each once;
@@ -10,12 +11,11 @@
 //! - `truncation_guard`: a gap in a receive buffer;
 //! - `shim`: functions in C, because only a C compiler knows the constants of `mpi.h`.
 //!
-//! # Safety
-//! Functions that take handles are `unsafe` on two conditions: 1. MPI is usable, as [`ready`] checks. 2. The
-//! handles are live.
+//! Each function that calls MPI takes the proof that MPI is usable ([`Usable`]), which [`ready`] gives.
 #![deny(missing_docs)]
 
 mod attribute;
+mod calls;
 mod construct;
 mod envelope;
 mod environment;
@@ -26,21 +26,23 @@ mod init_finalize;
 mod library;
 pub mod shim;
 mod truncation_guard;
+mod usable;
 
 pub use attribute::{Attribute, OnDatatype};
-pub use construct::{has_large_counts, predefined, size};
+pub use construct::{construct, has_large_counts, predefined, size};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use errors::{
     SUCCESS, called, checked, class_of, is_truncation, return_errors, returning_errors, true_code,
     without_communicator,
 };
-pub use handle::{Built, Construct, Handle, Slot};
+pub use handle::{Built, Handle, Slot};
 pub use init_finalize::{
-    at_end, greatest_tag, in_session, is_between_groups, no_copy, packed_datatype, ready, ready_on,
+    at_end, greatest_tag, in_session, is_between_groups, no_copy, packed_datatype, ready,
 };
 pub use library::{Fortran, Library, Mpich, OpenMpi, Sign, StandardAbi, Version};
 pub use truncation_guard::with_gap;
+pub use usable::Usable;
 
 /// The library that this crate is built for.
 #[cfg(library = "openmpi")]

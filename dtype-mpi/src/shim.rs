@@ -16,7 +16,7 @@ unsafe extern "C" {
 
     /// Writes the arguments of the constructor. `numbers` come from the envelope and give the lengths of the
     /// arrays.
-    pub fn dtype_shim_contents(
+    pub(crate) fn dtype_shim_contents(
         datatype: MPI_Datatype,
         numbers: *const i64,
         integers: *mut c_int,

@@ -1,16 +1,19 @@
 //! The MPI calls of this crate: functions of `dtype_mpi`, with their errors converted to [`Error`].
 //!
+//! A public call gets the proof that MPI is usable by [`ready`], keeps it to its end, and passes it to all
+//! functions that call MPI. So code of the program that runs within the call cannot end MPI.
+//!
 //! # Safety
-//! Handles of this crate come from values of rsmpi, or from calls of MPI, after a check by [`ready`] or
-//! [`ready_on`]. So MPI is usable, and the handles are live: the condition of all calls below.
+//! Handles of this crate come from values of rsmpi, or from calls of MPI. So they are live: condition 1 of all
+//! calls below.
 
 use std::{os::raw::c_int, sync::OnceLock};
 
 use ::mpi::ffi::{MPI_Comm, MPI_Datatype};
 use dtype_mpi::Envelope;
 pub(crate) use dtype_mpi::{
-    Current, Handle, Library, Running, SUCCESS, Slot, at_end, checked, class_of, has_large_counts,
-    is_truncation, no_copy, packed_datatype, predefined, ready, ready_on, shim, true_code, with_gap,
+    Current, Handle, Library, Running, SUCCESS, Slot, Usable, at_end, checked, class_of, construct,
+    has_large_counts, is_truncation, no_copy, packed_datatype, predefined, ready, shim, true_code, with_gap,
     without_communicator,
 };
 
@@ -45,58 +48,59 @@ pub(crate) fn running() -> Running {
 
 /// Converts the result of an MPI call, whose error is a code. Also reports an error that MPI passed to the
 /// error handler but did not return.
-pub(crate) fn told<T>(call: &'static str, result: Result<T, c_int>) -> Result<T, Error> {
-    checked(call, result.as_ref().err().copied().unwrap_or(SUCCESS))?;
+pub(crate) fn told<T>(mpi: &Usable, call: &'static str, result: Result<T, c_int>) -> Result<T, Error> {
+    checked(mpi, call, result.as_ref().err().copied().unwrap_or(SUCCESS))?;
     result.map_err(|code| Error::Mpi { call, code, text: String::new() })
 }
 
 /// Returns the envelope of a datatype.
-pub(crate) fn envelope(datatype: MPI_Datatype) -> Result<Envelope, Error> {
-    // SAFETY: the condition of this module.
-    told("MPI_Type_get_envelope", unsafe { Envelope::of(datatype) })
+pub(crate) fn envelope(mpi: &Usable, datatype: MPI_Datatype) -> Result<Envelope, Error> {
+    // SAFETY: 1, the condition of this module.
+    told(mpi, "MPI_Type_get_envelope", unsafe { Envelope::of(mpi, datatype) })
 }
 
 /// Makes an MPI call on a communicator, and returns its error as a value.
 #[inline]
 pub(crate) fn called(
+    mpi: &Usable,
     name: &'static str,
     communicator: MPI_Comm,
     call: impl FnOnce() -> c_int,
 ) -> Result<(), Error> {
-    // SAFETY: the condition of this module.
-    Ok(unsafe { dtype_mpi::called(name, communicator, call) }?)
+    // SAFETY: 1, the condition of this module.
+    Ok(unsafe { dtype_mpi::called(mpi, name, communicator, call) }?)
 }
 
 /// Makes MPI calls on a communicator whose errors are returned, not fatal.
 #[inline]
-pub(crate) fn returning_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
-    // SAFETY: the condition of this module.
-    unsafe { dtype_mpi::returning_errors(communicator, calls) }
+pub(crate) fn returning_errors<R>(mpi: &Usable, communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
+    // SAFETY: 1, the condition of this module.
+    unsafe { dtype_mpi::returning_errors(mpi, communicator, calls) }
 }
 
 /// Sets `MPI_ERRORS_RETURN` on a communicator that this crate has created.
-pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
-    // SAFETY: the condition of this module.
-    unsafe { dtype_mpi::return_errors(communicator) }
+pub(crate) fn return_errors(mpi: &Usable, communicator: MPI_Comm) -> c_int {
+    // SAFETY: 1, the condition of this module.
+    unsafe { dtype_mpi::return_errors(mpi, communicator) }
 }
 
 /// Returns the greatest tag (`MPI_TAG_UB`).
 #[inline]
-pub(crate) fn greatest_tag(communicator: MPI_Comm) -> c_int {
-    // SAFETY: the condition of this module.
-    unsafe { dtype_mpi::greatest_tag(communicator) }
+pub(crate) fn greatest_tag(mpi: &Usable, communicator: MPI_Comm) -> c_int {
+    // SAFETY: 1, the condition of this module.
+    unsafe { dtype_mpi::greatest_tag(mpi, communicator) }
 }
 
 /// Returns `true` if a communicator is an intercommunicator.
-pub(crate) fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
-    // SAFETY: the condition of this module.
-    Ok(unsafe { dtype_mpi::is_between_groups(communicator) }?)
+pub(crate) fn is_between_groups(mpi: &Usable, communicator: MPI_Comm) -> Result<bool, Error> {
+    // SAFETY: 1, the condition of this module.
+    Ok(unsafe { dtype_mpi::is_between_groups(mpi, communicator) }?)
 }
 
 /// Returns the size of a datatype in bytes of data.
-pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
-    // SAFETY: the condition of this module.
-    Ok(unsafe { dtype_mpi::size(datatype) }?)
+pub(crate) fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
+    // SAFETY: 1, the condition of this module.
+    Ok(unsafe { dtype_mpi::size(mpi, datatype) }?)
 }
 
 /// Calls `run` in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When `run` returns,

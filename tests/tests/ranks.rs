@@ -550,6 +550,22 @@ fn before_and_after_mpi_there_are_errors() {
     passes("before-and-after", 1);
 }
 
+/// Code of the program may run within each call that takes a closure, or makes, writes, clones or drops a
+/// value.
+#[test]
+fn mpi_that_ends_within_a_call_ends_the_program_with_a_message() {
+    let finished = start("finalized-names", 1);
+    let names = finished.output.lines().next().unwrap_or_default();
+    assert!(names.contains("send_message,"), "{}", finished.output);
+    for name in names.split(',') {
+        let finished = run(scenario("finalized-within", 2).arg(name));
+        let message = "dtype: MPI was finalized in the middle of a call of dtype_runtime";
+        assert!(finished.output.contains(message), "{name}: {:?}\n{}", finished.status, finished.output);
+        assert!(finished.status.is_some_and(|status| !status.success()), "{name}: {:?}", finished.status);
+        assert!(!finished.output.contains("ok\n"), "{name}: {}", finished.output);
+    }
+}
+
 /// Needs a library that has sessions; with others, the scenario ends at once. MPICH 4.0.2 crashes in
 /// `MPI_Comm_create` of a communicator that a session has made of one process.
 #[test]

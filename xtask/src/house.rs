@@ -1,5 +1,6 @@
 //! The house check: files use each other without cycles, in every crate; no line is too long; the first line
-//! of a doc comment is a statement; and paths and commands in the documents exist.
+//! of a doc comment is a statement; the runtime calls MPI only with the proof that MPI is usable; and paths
+//! and commands in the documents exist.
 //!
 //! No files of a crate may use each other in a circle (a cycle of any length). A file uses another one if a
 //! path in a `use` line or in code leads to it, also through a re-export. A module that re-exports its own
@@ -46,6 +47,12 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         faults.extend(oblique_docs(&text).map(|(line, word)| {
             faults_at(line, format!("a doc comment begins with `{word}`: begin with a verb or a noun"))
         }));
+        let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+        if is_rust && PROVING.iter().any(|folder| path.starts_with(root.join(folder))) {
+            faults.extend(unproven_calls(&text).map(|(line, name)| {
+                faults_at(line, format!("`{name}` is called without `Usable`: see dtype-mpi/src/calls.rs"))
+            }));
+        }
     }
     let is_root = |path: &&PathBuf| ROOTS.iter().any(|root| path.ends_with(root));
     let crates: BTreeSet<_> = files.iter().filter(is_root).filter_map(|path| path.parent()).collect();
@@ -106,6 +113,26 @@ fn oblique_docs(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
         let word =
             WORDS.iter().find(|word| doc.strip_prefix(**word).is_some_and(|rest| rest.starts_with(' ')));
         word.map(|word| (i + 1, *word))
+    })
+}
+
+/// The folders in which functions of MPI are called as methods of `Usable`, the proof that MPI is usable.
+const PROVING: [&str; 2] = ["dtype-mpi/src", "dtype-runtime/src"];
+
+/// Returns the calls of MPI functions that are no method calls: the number of each line, and the name. The
+/// functions that tell whether MPI is usable need no proof.
+fn unproven_calls(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    const FREE: [&str; 2] = ["MPI_Initialized", "MPI_Finalized"];
+    text.lines().enumerate().flat_map(|(i, line)| {
+        let code = if line.trim_start().starts_with("//") { "" } else { line };
+        let calls = code.match_indices("MPI_").filter_map(move |(start, _)| {
+            let name = &code[start..];
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+            let is_function = name[4..end].contains(char::is_lowercase) && name[end..].starts_with('(');
+            let is_path = code[..start].ends_with("::") || !code[..start].ends_with('.');
+            (is_function && is_path && !FREE.contains(&&name[..end])).then_some((i + 1, &name[..end]))
+        });
+        calls.collect::<Vec<_>>()
     })
 }
 
@@ -324,6 +351,14 @@ mod tests {
         assert_eq!(oblique_docs(text).collect::<Vec<_>>(), [(5, "What")]);
         let errors = "/// Packs.\n///\n/// # Errors\n/// Those of others.\n/// That is all.\n";
         assert_eq!(oblique_docs(errors).collect::<Vec<_>>(), [(4, "Those")]);
+    }
+
+    #[test]
+    fn calls_of_mpi_without_its_proof_are_found() {
+        let text = "// ffi::MPI_Send(a)\nlet code = ffi::MPI_Send(a);\nlet code = mpi.MPI_Send(a);\n\
+                    let of: MPI_Comm = RSMPI_COMM_WORLD; unsafe { MPI_Win_free(a) }\nffi::MPI_Finalized(a);\n\
+                    call(\"MPI_Wait\", MPI_Request_free, MPI_SUCCESS(1))\n";
+        assert_eq!(unproven_calls(text).collect::<Vec<_>>(), [(2, "MPI_Send"), (4, "MPI_Win_free")]);
     }
 
     #[test]

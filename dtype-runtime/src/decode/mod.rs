@@ -27,7 +27,7 @@ use tree::{add_contents, bounds, constructors_of, tree_of};
 use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
-    mpi::{ready, without_communicator},
+    mpi::{Usable, ready, without_communicator},
     types::{
         cache::cached,
         entry::{Purpose, Wanted},
@@ -50,15 +50,15 @@ impl Decoded {
     /// # Errors
     /// The errors of [`decode`].
     pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
-        ready()?;
-        without_communicator(|| Ok(Self::read(datatype.as_raw())?.0))
+        let mpi = &ready()?;
+        without_communicator(mpi, || Ok(Self::read(mpi, datatype.as_raw())?.0))
     }
 
     /// Returns the description of a datatype, and `true` if the datatype is predefined.
-    fn read(datatype: MPI_Datatype) -> Result<(Self, bool), Error> {
-        let (tree, named) = tree_of(datatype, 0)?;
+    fn read(mpi: &Usable, datatype: MPI_Datatype) -> Result<(Self, bool), Error> {
+        let (tree, named) = tree_of(mpi, datatype, 0)?;
         tree.measure()?;
-        Ok((Self { tree, bounds: bounds(datatype)?, plan: OnceLock::new() }, named))
+        Ok((Self { tree, bounds: bounds(mpi, datatype)?, plan: OnceLock::new() }, named))
     }
 }
 
@@ -78,9 +78,9 @@ impl Contents {
     /// # Errors
     /// The errors of [`decode`].
     pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
-        ready()?;
+        let mpi = &ready()?;
         let mut contents = Self::default();
-        without_communicator(|| add_contents(&mut contents, datatype.as_raw(), 0))?;
+        without_communicator(mpi, || add_contents(mpi, &mut contents, datatype.as_raw(), 0))?;
         Ok(contents)
     }
 }
@@ -111,16 +111,16 @@ impl Contents {
 /// predefined datatype that is not in the MPI standard, or is nested 256 deep. Another error before
 /// `MPI_Init` and after `MPI_Finalize`, and if an MPI call fails.
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
-    ready()?;
+    let mpi = &ready()?;
     let raw = datatype.as_raw();
-    without_communicator(|| {
-        if let Some(decoded) = attribute::get(raw)? {
+    without_communicator(mpi, || {
+        if let Some(decoded) = attribute::get(mpi, raw)? {
             return Ok(decoded);
         }
-        let (decoded, named) = Decoded::read(raw)?;
+        let (decoded, named) = Decoded::read(mpi, raw)?;
         let decoded = Arc::new(decoded);
         if !named {
-            attribute::set(raw, &decoded)?;
+            attribute::set(mpi, raw, &decoded)?;
         }
         Ok(decoded)
     })
@@ -143,8 +143,8 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
 /// # Errors
 /// The errors of [`decode`].
 pub fn constructors<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<String, Error> {
-    ready()?;
-    without_communicator(|| constructors_of(datatype.as_raw(), 0))
+    let mpi = &ready()?;
+    without_communicator(mpi, || constructors_of(mpi, datatype.as_raw(), 0))
 }
 
 /// Returns a new committed datatype of least cost with the same type map, lower bound and extent: [`decode`],

@@ -11,18 +11,18 @@ use dtype_core::{
 use super::contents::Contents;
 use crate::{
     Error,
-    mpi::{self, checked, predefined, shim, size},
+    mpi::{self, Usable, checked, predefined, shim, size},
 };
 
 /// The largest depth of nested datatypes. Each level is a recursive call.
 const MOST_LEVELS: usize = 256;
 
 /// Returns the lower bound and the extent of a datatype.
-pub(super) fn bounds(datatype: MPI_Datatype) -> Result<Bounds, Error> {
+pub(super) fn bounds(mpi: &Usable, datatype: MPI_Datatype) -> Result<Bounds, Error> {
     let (mut lower_bound, mut extent) = (0, 0);
-    // SAFETY: MPI is usable and the datatype live.
-    let code = unsafe { ffi::MPI_Type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) };
-    checked("MPI_Type_get_extent", code)?;
+    // SAFETY: the datatype is live; there is room for two numbers.
+    let code = unsafe { mpi.MPI_Type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) };
+    checked(mpi, "MPI_Type_get_extent", code)?;
     Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
 }
 
@@ -53,47 +53,62 @@ impl Combiner {
 
 /// Returns the combiner of a datatype, and the numbers of its integers, addresses, large counts and
 /// datatypes.
-fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
-    let found = mpi::envelope(datatype)?;
+fn envelope(mpi: &Usable, datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
+    let found = mpi::envelope(mpi, datatype)?;
     Ok((Combiner(found.letter), found.numbers))
 }
 
 /// Returns the tree of a datatype, and `true` if the datatype is predefined.
-pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
+pub(super) fn tree_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
     if level == MOST_LEVELS {
-        return Err(refused(datatype, "it is nested 256 levels deep, the limit: build it with fewer levels"));
+        return Err(refused(
+            mpi,
+            datatype,
+            "it is nested 256 levels deep, the limit: build it with fewer levels",
+        ));
     }
-    let (combiner, numbers) = envelope(datatype)?;
+    let (combiner, numbers) = envelope(mpi, datatype)?;
     if let Some(kind) = combiner.constructor() {
-        let mut arguments = Arguments::of(datatype, numbers, level + 1)?;
+        let mut arguments = Arguments::of(mpi, datatype, numbers, level + 1)?;
         // The bounds of a resized datatype are not read here: the caller asks MPI for them. They become the
         // bounds of the result, or affect the strides in the enclosing datatype.
         return Ok((kind.read(&mut arguments)?.tree()?, false));
     }
     let tree = match combiner.0 {
-        b'n' => named(datatype)?,
-        b'R' => number(datatype, Some(BaseType::F64))?,
-        b'C' => number(datatype, Some(BaseType::C64))?,
-        b'N' => number(datatype, Some(BaseType::I64))?,
-        b'p' => value_index(&Arguments::of(datatype, numbers, level + 1)?)?,
-        _ => return Err(refused(datatype, "it was built by a constructor that this program does not know")),
+        b'n' => named(mpi, datatype)?,
+        b'R' => number(mpi, datatype, Some(BaseType::F64))?,
+        b'C' => number(mpi, datatype, Some(BaseType::C64))?,
+        b'N' => number(mpi, datatype, Some(BaseType::I64))?,
+        b'p' => value_index(&Arguments::of(mpi, datatype, numbers, level + 1)?)?,
+        _ => {
+            return Err(refused(
+                mpi,
+                datatype,
+                "it was built by a constructor that this program does not know",
+            ));
+        }
     };
     Ok((tree, true))
 }
 
 /// Adds a datatype to `contents`: its combiner, its arguments, and the datatypes within it.
 pub(super) fn add_contents(
+    mpi: &Usable,
     contents: &mut Contents,
     datatype: MPI_Datatype,
     level: usize,
 ) -> Result<(), Error> {
     if level == MOST_LEVELS {
-        return Err(refused(datatype, "it is nested 256 levels deep, the limit: build it with fewer levels"));
+        return Err(refused(
+            mpi,
+            datatype,
+            "it is nested 256 levels deep, the limit: build it with fewer levels",
+        ));
     }
-    let (combiner, numbers) = envelope(datatype)?;
+    let (combiner, numbers) = envelope(mpi, datatype)?;
     contents.nodes.push(combiner.0.into());
     let Some(kind) = combiner.constructor() else {
-        match tree_of(datatype, level)?.0 {
+        match tree_of(mpi, datatype, level)?.0 {
             TypeTree::Leaf(base) => {
                 contents.nodes.push(base as i64);
                 contents.is_mixed |= base.pair().is_some();
@@ -110,11 +125,11 @@ pub(super) fn add_contents(
     contents.is_mixed |= kind == ConstructorKind::Struct;
     contents.nodes.extend(numbers);
     let Arguments { integers, addresses, counts, datatypes, level, .. } =
-        Arguments::of(datatype, numbers, level + 1)?;
+        Arguments::of(mpi, datatype, numbers, level + 1)?;
     contents.integers.extend_from_slice(integers.as_slice());
     contents.addresses.extend(addresses.as_slice().iter().map(|address| *address as i64));
     contents.addresses.extend(counts.into_iter().flatten());
-    datatypes.iter().try_for_each(|Old(old)| add_contents(contents, *old, level))
+    datatypes.iter().try_for_each(|Old(mpi, old)| add_contents(mpi, contents, *old, level))
 }
 
 /// The largest number of parts of a struct that are named.
@@ -124,17 +139,17 @@ const MOST_PARTS: usize = 6;
 const MOST_NAMED: usize = 5;
 
 /// Returns the constructors of a datatype, the outermost first: `resized(struct(u8, f64))`.
-pub(super) fn constructors_of(datatype: MPI_Datatype, level: usize) -> Result<String, Error> {
-    let (combiner, numbers) = envelope(datatype)?;
+pub(super) fn constructors_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<String, Error> {
+    let (combiner, numbers) = envelope(mpi, datatype)?;
     let Some(kind) = combiner.constructor() else {
-        return Ok(match tree_of(datatype, level)?.0 {
+        return Ok(match tree_of(mpi, datatype, level)?.0 {
             TypeTree::Leaf(base) => base.to_string(),
             tree => tree.kind().to_string(),
         });
     };
-    let Arguments { datatypes: parts, .. } = Arguments::of(datatype, numbers, level + 1)?;
+    let Arguments { datatypes: parts, .. } = Arguments::of(mpi, datatype, numbers, level + 1)?;
     let named = parts.iter().take(if level < MOST_NAMED { MOST_PARTS } else { 0 });
-    let named = named.map(|Old(part)| constructors_of(*part, level + 1));
+    let named = named.map(|Old(mpi, part)| constructors_of(mpi, *part, level + 1));
     let mut named = named.collect::<Result<Vec<_>, _>>()?;
     if parts.len() > named.len() {
         named.push("…".to_owned());
@@ -143,46 +158,46 @@ pub(super) fn constructors_of(datatype: MPI_Datatype, level: usize) -> Result<St
 }
 
 /// Returns the base type of a predefined datatype, as a leaf.
-fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
+fn named(mpi: &Usable, datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
-        return Err(refused(datatype, "it is not a predefined datatype of the MPI standard"));
+        return Err(refused(mpi, datatype, "it is not a predefined datatype of the MPI standard"));
     };
-    let size = size(datatype)?;
+    let size = size(mpi, datatype)?;
     if size == 0 {
-        return Err(refused(datatype, "this MPI library was built without this datatype"));
+        return Err(refused(mpi, datatype, "this MPI library was built without this datatype"));
     }
-    if size == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
+    if size == base.size() as i64 && bounds(mpi, datatype)? == Bounds::of_extent(base.extent() as i64) {
         return Ok(TypeTree::Leaf(base));
     }
     // An option of the Fortran compiler can make the Fortran types of an MPI library larger.
-    number(datatype, base.plain())
+    number(mpi, datatype, base.plain())
 }
 
 /// Returns the leaf for a number of the same kind as this base type. The number has the datatype's size in
 /// this library.
-fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Error> {
+fn number(mpi: &Usable, datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Error> {
     const KINDS: [&[BaseType]; 4] = [
         &[BaseType::I8, BaseType::I16, BaseType::I32, BaseType::I64, BaseType::Integer16],
         &[BaseType::U8, BaseType::U16, BaseType::U32, BaseType::U64],
         &[BaseType::Real2, BaseType::F32, BaseType::F64],
         &[BaseType::Complex4, BaseType::C32, BaseType::C64],
     ];
-    let size = size(datatype)?;
+    let size = size(mpi, datatype)?;
     let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
     let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
     // There are two kinds of 16-byte reals, and MPI does not tell which kind a datatype has.
-    let unknown = || refused(datatype, "its size does not determine its Fortran type");
+    let unknown = || refused(mpi, datatype, "its size does not determine its Fortran type");
     base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
 }
 
 /// Returns an error that names the datatype.
-fn refused(datatype: MPI_Datatype, reason: &'static str) -> Error {
+fn refused(mpi: &Usable, datatype: MPI_Datatype, reason: &'static str) -> Error {
     /// The size of the name's buffer. `MPI_MAX_OBJECT_NAME` is 64 to 128.
     const ROOM: usize = 1024;
     let (mut name, mut length) = (vec![0u8; ROOM], 0);
-    // SAFETY: MPI is usable, the datatype live, and the buffer is longer than the names of any library.
+    // SAFETY: the datatype is live, and the buffer is longer than the names of any library.
     let code =
-        unsafe { ffi::MPI_Type_get_name(datatype, name.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+        unsafe { mpi.MPI_Type_get_name(datatype, name.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     name.truncate(if code == 0 { usize::try_from(length).unwrap_or(0) } else { 0 });
     let name = String::from_utf8_lossy(&name).into_owned();
     Error::Datatype { name: if name.is_empty() { "without a name".into() } else { name }, reason }
@@ -190,56 +205,58 @@ fn refused(datatype: MPI_Datatype, reason: &'static str) -> Error {
 
 /// A datatype within another one. If it is not predefined, dropping frees it: `MPI_Type_get_contents` returns
 /// a new handle.
-struct Old(MPI_Datatype);
+struct Old<'m>(&'m Usable, MPI_Datatype);
 
-impl Drop for Old {
+impl Drop for Old<'_> {
     fn drop(&mut self) {
-        if envelope(self.0).is_ok_and(|(combiner, _)| combiner.constructor().is_some()) {
+        let Self(mpi, raw) = self;
+        if envelope(mpi, *raw).is_ok_and(|(combiner, _)| combiner.constructor().is_some()) {
             // SAFETY: the handle is a new one that must be freed, and is not used any more.
-            unsafe { ffi::MPI_Type_free(&raw mut self.0) };
+            unsafe { mpi.MPI_Type_free(raw) };
         }
     }
 }
 
 /// The constructor arguments of a datatype, read one after another in the order of the constructor.
-struct Arguments {
+struct Arguments<'m> {
+    mpi: &'m Usable,
     datatype: MPI_Datatype,
     integers: std::vec::IntoIter<c_int>,
     addresses: std::vec::IntoIter<MPI_Aint>,
     /// The counts and addresses of a constructor with large counts; `None` for any other constructor.
     counts: Option<std::vec::IntoIter<i64>>,
-    datatypes: Vec<Old>,
+    datatypes: Vec<Old<'m>>,
     /// The level of the datatypes within this one.
     level: usize,
 }
 
-impl Arguments {
-    fn of(datatype: MPI_Datatype, numbers: [i64; 4], level: usize) -> Result<Self, Error> {
+impl<'m> Arguments<'m> {
+    fn of(mpi: &'m Usable, datatype: MPI_Datatype, numbers: [i64; 4], level: usize) -> Result<Self, Error> {
         let length = |i: usize| usize::try_from(numbers[i]).unwrap_or(0);
         let mut integers = vec![0; length(0)];
         let mut addresses: Vec<MPI_Aint> = vec![0; length(1)];
         let mut counts = vec![0i64; length(2)];
         // SAFETY: reading a constant that MPI_Init has set up.
         let mut datatypes = vec![unsafe { ffi::RSMPI_DATATYPE_NULL }; length(3)];
-        // SAFETY: MPI is usable, the datatype live and not predefined, and the lists are as long as its
-        // envelope says.
+        // SAFETY: 1, since the caller has asked for the constructor; 2, as the lists are made here.
         let code = unsafe {
-            shim::dtype_shim_contents(
+            mpi.contents(
                 datatype,
-                numbers.as_ptr(),
+                numbers,
                 integers.as_mut_ptr(),
                 addresses.as_mut_ptr(),
                 counts.as_mut_ptr(),
                 datatypes.as_mut_ptr(),
             )
         };
-        checked("MPI_Type_get_contents", code)?;
+        checked(mpi, "MPI_Type_get_contents", code)?;
         Ok(Self {
+            mpi,
             datatype,
             integers: integers.into_iter(),
             addresses: addresses.into_iter(),
             counts: (!counts.is_empty()).then(|| counts.into_iter()),
-            datatypes: datatypes.into_iter().map(Old).collect(),
+            datatypes: datatypes.into_iter().map(|old| Old(mpi, old)).collect(),
             level,
         })
     }
@@ -251,11 +268,11 @@ impl Arguments {
 
     /// Returns an error that says that a datatype is missing.
     fn incomplete(&self) -> Error {
-        refused(self.datatype, "MPI does not return the datatypes that it was built from")
+        refused(self.mpi, self.datatype, "MPI does not return the datatypes that it was built from")
     }
 }
 
-impl ArgumentReader for Arguments {
+impl ArgumentReader for Arguments<'_> {
     type Error = Error;
 
     fn integer(&mut self) -> Result<u64, Error> {
@@ -323,17 +340,17 @@ impl ArgumentReader for Arguments {
     }
 
     fn datatype(&mut self) -> Result<Datatype, Error> {
-        let Some(Old(old)) = self.datatypes.first() else { return Err(self.incomplete()) };
-        old_type(*old, self.level)
+        let Some(Old(mpi, old)) = self.datatypes.first() else { return Err(self.incomplete()) };
+        old_type(mpi, *old, self.level)
     }
 
     fn datatypes(&mut self, _count: u64) -> Result<Vec<Datatype>, Error> {
         let mut oldtypes: Vec<Datatype> = Vec::with_capacity(self.datatypes.len());
-        for (i, Old(old)) in self.datatypes.iter().enumerate() {
-            let before = i.checked_sub(1).filter(|before| self.datatypes[*before].0 == *old);
+        for (i, Old(mpi, old)) in self.datatypes.iter().enumerate() {
+            let before = i.checked_sub(1).filter(|before| self.datatypes[*before].1 == *old);
             oldtypes.push(match before {
                 Some(before) => oldtypes[before].clone(),
-                None => old_type(*old, self.level)?,
+                None => old_type(mpi, *old, self.level)?,
             });
         }
         Ok(oldtypes)
@@ -341,14 +358,14 @@ impl ArgumentReader for Arguments {
 }
 
 /// Returns a datatype within another one, with the bounds that MPI gives it.
-fn old_type(datatype: MPI_Datatype, level: usize) -> Result<Datatype, Error> {
-    Ok(Datatype { tree: tree_of(datatype, level)?.0, bounds: bounds(datatype)?, resized: false })
+fn old_type(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<Datatype, Error> {
+    Ok(Datatype { tree: tree_of(mpi, datatype, level)?.0, bounds: bounds(mpi, datatype)?, resized: false })
 }
 
 /// Returns the tree of a value and an index, one after the other as in a C struct (MPI 4.1 section 6.9.4).
-fn value_index(arguments: &Arguments) -> Result<TypeTree, Error> {
-    let [Old(value), Old(index)] = &*arguments.datatypes else { return Err(arguments.incomplete()) };
-    let (value, index) = (tree_of(*value, arguments.level)?.0, tree_of(*index, arguments.level)?.0);
+fn value_index(arguments: &Arguments<'_>) -> Result<TypeTree, Error> {
+    let [Old(mpi, value), Old(_, index)] = &*arguments.datatypes else { return Err(arguments.incomplete()) };
+    let (value, index) = (tree_of(mpi, *value, arguments.level)?.0, tree_of(mpi, *index, arguments.level)?.0);
     let (before, behind) = (value.measure()?, index.measure()?);
     let at = before.size.next_multiple_of(behind.alignment) as i64;
     Ok(TypeTree::structure([0, at], [value, index]))

@@ -14,7 +14,7 @@ use dtype_core::{
 };
 
 #[cfg(feature = "mpi")]
-use crate::mpi::{Handle, Slot, has_large_counts};
+use crate::mpi::{Handle, Slot, construct, has_large_counts};
 use crate::{Error, engine::Plan};
 
 /// The cost model of layouts that do not choose their own. The macros use the same model.
@@ -200,14 +200,14 @@ impl LazyDatatype {
     #[cfg(feature = "mpi")]
     pub(crate) fn handle(&self) -> Result<Handle, Error> {
         let may_split = self.purpose == Purpose::Messages;
-        self.handle.get_or_build(|construct| {
+        self.handle.get_or_build(|mpi| {
             let program = self.program();
             let asked = program.datatype()?.tree.measure()?;
             if program.largest_count() <= Count::MAX as u64 || has_large_counts() {
-                Ok(construct(program, may_split, &asked)?)
+                Ok(construct(mpi, program, may_split, &asked)?)
             } else {
                 let program = Program::lower_within(&self.solution().tree, self.bounds, Count::MAX as u64)?;
-                Ok(construct(&program, may_split, &asked)?)
+                Ok(construct(mpi, &program, may_split, &asked)?)
             }
         })
     }

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{SUCCESS, at_end, called, checked, greatest_tag, no_copy, ready_on, return_errors},
+    mpi::{SUCCESS, Usable, at_end, called, checked, greatest_tag, no_copy, ready, return_errors},
 };
 
 /// Prepares a communicator for messages on [`Wire::Segments`](super::Wire::Segments). With `DTYPE_CHECK=1`,
@@ -57,16 +57,17 @@ use crate::{
 /// [`Error::Wire`] on all ranks if `DTYPE_CHECK` is set on some ranks and not on others. An error before
 /// `MPI_Init`, after `MPI_Finalize`, and if an MPI call fails.
 pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
-    let raw = ready_on(communicator)?;
-    free_unused();
-    if kept(raw)?.is_some_and(|kept| kept.contexts.is_some()) {
+    let mpi = &ready()?;
+    let raw = communicator.as_raw();
+    free_unused(mpi);
+    if kept(mpi, raw)?.is_some_and(|kept| kept.contexts.is_some()) {
         return Ok(());
     }
-    let contexts = Contexts::of(raw)?;
-    contexts.agree().inspect_err(|_| contexts.free())?;
-    let descriptions = if checks() { Some(Arc::new(Descriptions::new(same_ranks(raw)?))) } else { None };
+    let contexts = Contexts::of(mpi, raw)?;
+    contexts.agree(mpi).inspect_err(|_| contexts.free(mpi))?;
+    let descriptions = if checks() { Some(Arc::new(Descriptions::new(same_ranks(mpi, raw)?))) } else { None };
     all().descriptions.extend(descriptions.clone());
-    keep(raw, |kept| {
+    keep(mpi, raw, |kept| {
         kept.contexts = Some(contexts);
         kept.descriptions = descriptions;
     })
@@ -75,30 +76,34 @@ pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
 /// Returns the companion of a communicator, and the first of `count` tags that no other call gets. All ranks
 /// must call this collective function together. Only the first call on a communicator communicates, and one
 /// that finds all tags taken: it makes another companion.
-pub(super) fn companion(communicator: MPI_Comm, count: u32) -> Result<(Arc<Companion>, c_int), Error> {
-    if let Some(known) = kept(communicator)?.and_then(|kept| kept.companion)
-        && let Some(first) = known.tags(count)
+pub(super) fn companion(
+    mpi: &Usable,
+    communicator: MPI_Comm,
+    count: u32,
+) -> Result<(Arc<Companion>, c_int), Error> {
+    if let Some(known) = kept(mpi, communicator)?.and_then(|kept| kept.companion)
+        && let Some(first) = known.tags(mpi, count)
     {
         return Ok((known, first));
     }
-    let new = Arc::new(Companion::alone(communicator)?);
+    let new = Arc::new(Companion::alone(mpi, communicator)?);
     // The companion before is dropped only here, since that needs the lock.
     let mut before = Some(Arc::clone(&new));
-    keep(communicator, |kept| mem::swap(&mut kept.companion, &mut before))?;
-    let first = new.tags(count).unwrap_or_default();
+    keep(mpi, communicator, |kept| mem::swap(&mut kept.companion, &mut before))?;
+    let first = new.tags(mpi, count).unwrap_or_default();
     Ok((new, first))
 }
 
 /// Frees the communicators that nothing needs any more. No lock is held during the collective calls. Other
 /// threads may make them for other communicators, in another order on another rank.
-fn free_unused() {
+fn free_unused(mpi: &Usable) {
     let unused = mem::take(&mut all().unused);
-    unused.into_iter().for_each(Owned::free);
+    unused.into_iter().for_each(|owned| owned.free(mpi));
 }
 
 /// Stores the tables that were measured on an attached communicator.
-pub(super) fn keep_tables(communicator: MPI_Comm, tables: Arc<Tables>) -> Result<(), Error> {
-    keep(communicator, |kept| kept.tables = Some(tables))?;
+pub(super) fn keep_tables(mpi: &Usable, communicator: MPI_Comm, tables: Arc<Tables>) -> Result<(), Error> {
+    keep(mpi, communicator, |kept| kept.tables = Some(tables))?;
     CHANGES.fetch_add(1, Ordering::Release);
     Ok(())
 }
@@ -106,7 +111,7 @@ pub(super) fn keep_tables(communicator: MPI_Comm, tables: Arc<Tables>) -> Result
 /// Returns the tables that were measured on a communicator, if there are any. Each thread caches its last
 /// answer, because a query of MPI takes a tenth of the time of a short message.
 #[inline]
-pub(super) fn tables_of(communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, Error> {
+pub(super) fn tables_of(mpi: &Usable, communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, Error> {
     let changes = CHANGES.load(Ordering::Acquire);
     if changes == 0 {
         return Ok(None);
@@ -115,7 +120,7 @@ pub(super) fn tables_of(communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, E
     let last = LAST.try_with(Cell::take).ok().flatten();
     let told = match last {
         Some(last) if (last.changes, last.communicator) == (changes, communicator) => last,
-        _ => Told { changes, communicator, tables: kept(communicator)?.and_then(|kept| kept.tables) },
+        _ => Told { changes, communicator, tables: kept(mpi, communicator)?.and_then(|kept| kept.tables) },
     };
     let tables = told.tables.clone();
     let _ = LAST.try_with(|last| last.set(Some(told)));
@@ -160,15 +165,15 @@ unsafe impl Sync for Companion {}
 
 impl Companion {
     /// Creates a companion that no other call gets. All ranks must call this collective function together.
-    pub fn alone(communicator: MPI_Comm) -> Result<Self, Error> {
-        free_unused();
-        Ok(Self { communicator: same_ranks(communicator)?, taken: AtomicU32::new(0) })
+    pub fn alone(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        free_unused(mpi);
+        Ok(Self { communicator: same_ranks(mpi, communicator)?, taken: AtomicU32::new(0) })
     }
 
     /// Takes `count` tags, and returns the first one; `None` if there are not so many left. All ranks must
     /// call this in the same order.
-    fn tags(&self, count: u32) -> Option<c_int> {
-        let all = greatest_tag(self.communicator) as u32;
+    fn tags(&self, mpi: &Usable, count: u32) -> Option<c_int> {
+        let all = greatest_tag(mpi, self.communicator) as u32;
         let end = |first: u32| first.checked_add(count).filter(|end| *end <= all);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).ok().map(|first| first as c_int)
     }
@@ -187,11 +192,11 @@ struct Owned(MPI_Comm);
 unsafe impl Send for Owned {}
 
 impl Owned {
-    fn free(self) {
+    fn free(self, mpi: &Usable) {
         let mut communicator = self.0;
         // SAFETY: the communicator was created here and is freed once, while MPI is usable. MPI lets pending
         // communication complete.
-        unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
+        unsafe { mpi.MPI_Comm_free(&raw mut communicator) };
     }
 }
 
@@ -235,18 +240,18 @@ fn all() -> MutexGuard<'static, All> {
 }
 
 /// Changes the state that is kept on a communicator.
-fn keep(communicator: MPI_Comm, change: impl FnOnce(&mut Kept)) -> Result<(), Error> {
-    let key = key(communicator)?;
-    let known = find(communicator, key)?;
+fn keep(mpi: &Usable, communicator: MPI_Comm, change: impl FnOnce(&mut Kept)) -> Result<(), Error> {
+    let key = key(mpi, communicator)?;
+    let known = find(mpi, communicator, key)?;
     let number = known.unwrap_or_else(|| {
         let mut all = all();
         all.next += 1;
         all.next
     });
     if known.is_none() {
-        called("MPI_Comm_set_attr", communicator, || {
+        called(mpi, "MPI_Comm_set_attr", communicator, || {
             // SAFETY: MPI is usable, the communicator live, and the key made here; the value is a number.
-            unsafe { ffi::MPI_Comm_set_attr(communicator, key, ptr::without_provenance_mut(number)) }
+            unsafe { mpi.MPI_Comm_set_attr(communicator, key, ptr::without_provenance_mut(number)) }
         })?;
     }
     change(all().kept.entry(number).or_default());
@@ -255,8 +260,8 @@ fn keep(communicator: MPI_Comm, change: impl FnOnce(&mut Kept)) -> Result<(), Er
 
 impl Contexts {
     /// Returns the contexts of a communicator, or an error if the communicator is not attached.
-    pub fn on(communicator: MPI_Comm) -> Result<Self, Error> {
-        kept(communicator)?.and_then(|kept| kept.contexts).ok_or(Error::Wire {
+    pub fn on(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        kept(mpi, communicator)?.and_then(|kept| kept.contexts).ok_or(Error::Wire {
             wire: "segments",
             reason: "its communicator is not attached: all of its ranks must first call \
                      `wire::attach(&communicator)`",
@@ -264,18 +269,18 @@ impl Contexts {
     }
 
     /// Creates the contexts of a communicator.
-    fn of(communicator: MPI_Comm) -> Result<Self, Error> {
-        Ok(Self { first: same_ranks(communicator)?, rest: same_ranks(communicator)? })
+    fn of(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        Ok(Self { first: same_ranks(mpi, communicator)?, rest: same_ranks(mpi, communicator)? })
     }
 
     /// Checks, on all ranks together, that either all of them or none describe their messages.
-    fn agree(self) -> Result<(), Error> {
+    fn agree(self, mpi: &Usable) -> Result<(), Error> {
         let own = [u8::from(checks()), u8::from(!checks())];
         let mut any = [0u8; 2];
-        called("MPI_Allreduce", self.first, || {
+        called(mpi, "MPI_Allreduce", self.first, || {
             let (from, to) = (own.as_ptr().cast(), any.as_mut_ptr().cast());
             // SAFETY: both buffers hold two numbers on every rank.
-            unsafe { ffi::MPI_Allreduce(from, to, 2, ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX, self.first) }
+            unsafe { mpi.MPI_Allreduce(from, to, 2, ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX, self.first) }
         })?;
         if any == [1, 1] {
             return Err(Error::Wire {
@@ -287,8 +292,8 @@ impl Contexts {
         Ok(())
     }
 
-    fn free(self) {
-        self.owned().into_iter().for_each(Owned::free);
+    fn free(self, mpi: &Usable) {
+        self.owned().into_iter().for_each(|owned| owned.free(mpi));
     }
 
     fn owned(self) -> [Owned; 2] {
@@ -298,88 +303,91 @@ impl Contexts {
 
 /// Creates a communicator with the ranks of another one. Attributes and hints are not copied, because they
 /// are for the program's messages.
-fn same_ranks(communicator: MPI_Comm) -> Result<MPI_Comm, Error> {
+fn same_ranks(mpi: &Usable, communicator: MPI_Comm) -> Result<MPI_Comm, Error> {
     let (mut group, mut new) = (MaybeUninit::uninit(), communicator);
-    called("MPI_Comm_group", communicator, || {
+    called(mpi, "MPI_Comm_group", communicator, || {
         // SAFETY: MPI is usable and the communicator live; there is room for the group.
-        unsafe { ffi::MPI_Comm_group(communicator, group.as_mut_ptr()) }
+        unsafe { mpi.MPI_Comm_group(communicator, group.as_mut_ptr()) }
     })?;
-    called("MPI_Comm_create", communicator, || {
+    called(mpi, "MPI_Comm_create", communicator, || {
         // SAFETY: all ranks of the communicator make this call. MPI has created the group, which is freed
         // once.
         unsafe {
-            let code = ffi::MPI_Comm_create(communicator, group.assume_init(), &raw mut new);
-            ffi::MPI_Group_free(group.as_mut_ptr());
+            let code = mpi.MPI_Comm_create(communicator, group.assume_init(), &raw mut new);
+            mpi.MPI_Group_free(group.as_mut_ptr());
             code
         }
     })?;
-    checked("MPI_Comm_set_errhandler", return_errors(new))?;
+    checked(mpi, "MPI_Comm_set_errhandler", return_errors(mpi, new))?;
     Ok(new)
 }
 
 /// Returns the descriptions of messages on a communicator, if it is attached and the checked mode is on.
 #[inline]
-pub(super) fn descriptions_on(communicator: MPI_Comm) -> Result<Option<Arc<Descriptions>>, Error> {
+pub(super) fn descriptions_on(
+    mpi: &Usable,
+    communicator: MPI_Comm,
+) -> Result<Option<Arc<Descriptions>>, Error> {
     if !checks() {
         return Ok(None);
     }
-    Ok(kept(communicator)?.and_then(|kept| kept.descriptions))
+    Ok(kept(mpi, communicator)?.and_then(|kept| kept.descriptions))
 }
 
 /// Returns a number for a message of this process: the tag by which its pieces are matched.
-pub(super) fn next_number(communicator: MPI_Comm) -> c_int {
+pub(super) fn next_number(mpi: &Usable, communicator: MPI_Comm) -> c_int {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    (u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) % (greatest_tag(communicator) as u64 + 1)) as c_int
+    (u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) % (greatest_tag(mpi, communicator) as u64 + 1)) as c_int
 }
 
 /// Returns the state that is kept on a communicator.
-fn kept(communicator: MPI_Comm) -> Result<Option<Kept>, Error> {
+fn kept(mpi: &Usable, communicator: MPI_Comm) -> Result<Option<Kept>, Error> {
     let key = all().key;
-    let number = key.map_or(Ok(None), |key| find(communicator, key))?;
+    let number = key.map_or(Ok(None), |key| find(mpi, communicator, key))?;
     Ok(number.and_then(|number| all().kept.get(&number).cloned()))
 }
 
 /// Returns the number of the state that is kept on a communicator.
-fn find(communicator: MPI_Comm, key: c_int) -> Result<Option<usize>, Error> {
+fn find(mpi: &Usable, communicator: MPI_Comm, key: c_int) -> Result<Option<usize>, Error> {
     let (mut number, mut found) = (ptr::null_mut::<c_void>(), 0);
-    called("MPI_Comm_get_attr", communicator, || {
+    called(mpi, "MPI_Comm_get_attr", communicator, || {
         // SAFETY: MPI is usable, the communicator live, and the key made here. MPI stores the value in a
         // local variable.
-        unsafe { ffi::MPI_Comm_get_attr(communicator, key, (&raw mut number).cast(), &raw mut found) }
+        unsafe { mpi.MPI_Comm_get_attr(communicator, key, (&raw mut number).cast(), &raw mut found) }
     })?;
     Ok((found != 0).then_some(number.addr()))
 }
 
 /// Returns the key of the attribute, which the first call creates.
-fn key(communicator: MPI_Comm) -> Result<c_int, Error> {
+fn key(mpi: &Usable, communicator: MPI_Comm) -> Result<c_int, Error> {
     let mut all = all();
     if let Some(key) = all.key {
         return Ok(key);
     }
     let mut key = 0;
-    called("MPI_Comm_create_keyval", communicator, || {
+    called(mpi, "MPI_Comm_create_keyval", communicator, || {
         // SAFETY: MPI is usable; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra
         // state.
-        unsafe { ffi::MPI_Comm_create_keyval(Some(no_copy), Some(delete), &raw mut key, ptr::null_mut()) }
+        unsafe { mpi.MPI_Comm_create_keyval(Some(no_copy), Some(delete), &raw mut key, ptr::null_mut()) }
     })?;
     at_end(free_all);
     Ok(*all.key.insert(key))
 }
 
 /// Frees everything when MPI ends.
-fn free_all() {
+fn free_all(mpi: &Usable) {
     let (kept, unused, descriptions, key) = {
         let All { kept, unused, descriptions, key, .. } = &mut *all();
         (mem::take(kept), mem::take(unused), mem::take(descriptions), key.take())
     };
-    descriptions::end(&descriptions);
-    kept.into_values().filter_map(|kept| kept.contexts).for_each(Contexts::free);
-    unused.into_iter().for_each(Owned::free);
+    descriptions::end(mpi, &descriptions);
+    kept.into_values().filter_map(|kept| kept.contexts).for_each(|contexts| contexts.free(mpi));
+    unused.into_iter().for_each(|owned| owned.free(mpi));
     // Companions went to the unused ones when the state was dropped.
-    free_unused();
+    free_unused(mpi);
     if let Some(mut key) = key {
         // SAFETY: MPI is usable; the key was made here.
-        unsafe { ffi::MPI_Comm_free_keyval(&raw mut key) };
+        unsafe { mpi.MPI_Comm_free_keyval(&raw mut key) };
     }
 }
 

@@ -2,7 +2,7 @@
 //! are sent directly from memory.
 
 use super::{attach::tables_of, request::Peer, sendable::sealed::Read, table::Table};
-use crate::Error;
+use crate::{Error, mpi::Usable};
 
 /// Returns `true` if the sender or the receiver of a message should pass the datatype to MPI. `peer` is the
 /// other rank. The tables that were [measured](super::calibrate) on the communicator decide, or else the
@@ -11,8 +11,8 @@ use crate::Error;
 /// # Errors
 /// [`Error::Table`] if `DTYPE_WIRES` names a file that is not a table.
 #[inline]
-pub(super) fn is_typed<M: Read + ?Sized>(message: &M, peer: Peer) -> Result<bool, Error> {
-    let measured = tables_of(peer.communicator)?;
+pub(super) fn is_typed<M: Read + ?Sized>(mpi: &Usable, message: &M, peer: Peer) -> Result<bool, Error> {
+    let measured = tables_of(mpi, peer.communicator)?;
     match measured.as_ref().and_then(|tables| tables.of(peer.rank)) {
         Some(table) => Ok(table.is_typed(message)),
         None => Table::current().map(|table| table.is_typed(message)),

@@ -7,7 +7,7 @@
 
 use std::{ops::Range, os::raw::c_int};
 
-use ::mpi::ffi::{self, MPI_Comm};
+use ::mpi::ffi::MPI_Comm;
 
 use super::{
     Receivable, Sendable,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{called, packed_datatype},
+    mpi::{Usable, called, packed_datatype},
     pack::PackBuffer,
 };
 
@@ -106,18 +106,18 @@ fn pack<M: Sendable + ?Sized>(
 
 /// Sends the root's message to all ranks. `form` says whether the header and the seals are sent, too.
 pub(super) fn broadcast<M: Receivable + ?Sized>(
-    root: Rooted,
+    root: Rooted<'_>,
     message: &mut M,
     form: Form,
 ) -> Result<(), Error> {
-    let Rooted { members: Members { communicator, .. }, rank: root, is_here: is_root } = root;
+    let Rooted { members: Members { mpi, communicator, .. }, rank: root, is_here: is_root } = root;
     let mut header = Header::of(message, form);
     let mut first = [0; FIRST];
     if !form.is_bare() {
         if is_root {
             first = header.first_part(message, form)?;
         }
-        send(communicator, root, &mut first)?;
+        send(mpi, communicator, root, &mut first)?;
         if !is_root {
             header = Header::read(&first, form);
         }
@@ -134,7 +134,7 @@ pub(super) fn broadcast<M: Receivable + ?Sized>(
         } else {
             form.break_seal(drawn, &mut packed[bytes.len()..]);
         }
-        send(communicator, root, packed)?;
+        send(mpi, communicator, root, packed)?;
         if !is_root {
             receiving.take(form, bytes, drawn, packed, root);
         }
@@ -145,16 +145,16 @@ pub(super) fn broadcast<M: Receivable + ?Sized>(
 /// Sends the root's message, of any size, to all ranks. `message` is `Some` only at the root. Returns the
 /// message, and its size in bytes; at the root, it is empty.
 pub(super) fn broadcast_whole<M: Sendable + ?Sized>(
-    root: Rooted,
+    root: Rooted<'_>,
     message: Option<&M>,
 ) -> Result<(PackBuffer, usize), Error> {
-    let Rooted { members: Members { communicator, .. }, rank: root, .. } = root;
+    let Rooted { members: Members { mpi, communicator, .. }, rank: root, .. } = root;
     let form = Form::BYTES;
     let mut first = match message {
         Some(message) => Header::of(message, form).first_part(message, form)?,
         None => [0; FIRST],
     };
-    send(communicator, root, &mut first)?;
+    send(mpi, communicator, root, &mut first)?;
     let header = Header::read(&first, form);
     let size = if message.is_some() { 0 } else { header.size };
     let mut arrived = PackBuffer::with_room(size);
@@ -177,7 +177,7 @@ pub(super) fn broadcast_whole<M: Sendable + ?Sized>(
             Some(message) => pack(message, bytes.clone(), drawn, form, packed)?,
             None => form.break_seal(drawn, &mut packed[bytes.len()..]),
         }
-        send(communicator, root, packed)?;
+        send(mpi, communicator, root, packed)?;
         take(bytes, drawn, packed);
     }
     Ok((arrived?, size))
@@ -235,10 +235,10 @@ impl<'a, M: Receivable + ?Sized> Receiving<'a, M> {
 }
 
 /// Sends bytes from the root to every rank. Their number is the same on all ranks.
-fn send(communicator: MPI_Comm, root: c_int, bytes: &mut [u8]) -> Result<(), Error> {
-    called("MPI_Bcast", communicator, || {
+fn send(mpi: &Usable, communicator: MPI_Comm, root: c_int, bytes: &mut [u8]) -> Result<(), Error> {
+    called(mpi, "MPI_Bcast", communicator, || {
         let (place, count) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
         // SAFETY: the bytes are borrowed mutably, and their number fits an MPI count.
-        unsafe { ffi::MPI_Bcast(place, count, packed_datatype(), root, communicator) }
+        unsafe { mpi.MPI_Bcast(place, count, packed_datatype(), root, communicator) }
     })
 }

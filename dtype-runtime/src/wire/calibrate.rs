@@ -33,7 +33,7 @@ use crate::{
         pieces::Pieces,
         shapes::{Subarray, span},
     },
-    mpi::{is_between_groups, ready_on},
+    mpi::{Usable, is_between_groups, ready},
 };
 
 /// The time that two ranks measure. At most two pairs measure, one after the other.
@@ -72,13 +72,14 @@ const TIME: Duration = Duration::from_millis(180);
 /// [`Error::Wire`] on an intercommunicator, and the errors of [`attach`](super::attach()). An error before
 /// `MPI_Init`, after `MPI_Finalize`, and if there is no memory for a message of 7 MiB.
 pub fn calibrate<C: Communicator + ?Sized>(communicator: &C) -> Result<Calibration, Error> {
-    let world = World::of(communicator)?;
+    let mpi = &ready()?;
+    let world = World::of(mpi, communicator)?;
     let mut text = String::from(HEADER);
     for (pair, is_near) in [(world.near_pair(), true), (world.far_pair(), false)] {
         let Some(pair) = pair else { continue };
         text += &world.measured_by(pair, is_near)?;
     }
-    world.agreed(communicator, text)
+    world.agreed(mpi, communicator, text)
 }
 
 /// Makes [`Wire::Auto`](super::Wire::Auto) on a communicator follow a table that was measured before. This is
@@ -87,9 +88,10 @@ pub fn calibrate<C: Communicator + ?Sized>(communicator: &C) -> Result<Calibrati
 /// # Errors
 /// [`Error::Table`] on all ranks if the text is not a table; otherwise the errors of [`calibrate`].
 pub fn calibrate_with<C: Communicator + ?Sized>(communicator: &C, table: &str) -> Result<Calibration, Error> {
-    let world = World::of(communicator)?;
+    let mpi = &ready()?;
+    let world = World::of(mpi, communicator)?;
     let text = world.told(0, table);
-    world.agreed(communicator, text)
+    world.agreed(mpi, communicator, text)
 }
 
 /// The result of a measurement between the ranks of a communicator, the same on all of them. It prints as a
@@ -146,8 +148,8 @@ struct World {
 }
 
 impl World {
-    fn of<C: Communicator + ?Sized>(communicator: &C) -> Result<Self, Error> {
-        if is_between_groups(ready_on(communicator)?)? {
+    fn of<C: Communicator + ?Sized>(mpi: &Usable, communicator: &C) -> Result<Self, Error> {
+        if is_between_groups(mpi, communicator.as_raw())? {
             let reason =
                 "an intercommunicator cannot be measured: call `wire::calibrate` on an intracommunicator";
             return Err(Error::Wire { wire: "automatic", reason });
@@ -223,12 +225,17 @@ impl World {
     }
 
     /// Stores the tables that all ranks have agreed on.
-    fn agreed<C: Communicator + ?Sized>(&self, communicator: &C, text: String) -> Result<Calibration, Error> {
+    fn agreed<C: Communicator + ?Sized>(
+        &self,
+        mpi: &Usable,
+        communicator: &C,
+        text: String,
+    ) -> Result<Calibration, Error> {
         let own = self.nodes[self.own.rank() as usize];
         let near = (0..).zip(&self.nodes).filter(|(_, first)| **first == own).map(|(rank, _)| rank);
         let failed = |reason| Error::Table { table: "of rank 0".to_owned(), reason };
         let tables = Arc::new(Tables::read(&text, near.collect()).map_err(failed)?);
-        keep_tables(communicator.as_raw(), Arc::clone(&tables))?;
+        keep_tables(mpi, communicator.as_raw(), Arc::clone(&tables))?;
         Ok(Calibration { text, tables })
     }
 }

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{called, is_between_groups},
+    mpi::{Usable, called, is_between_groups, ready},
     pack::PackBuffer,
 };
 
@@ -70,7 +70,8 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        all_gather(&agree(members(self)?, message.packed_size(), 0)?, message, into)
+        let mpi = &ready()?;
+        all_gather(&agree(members(mpi, self)?, message.packed_size(), 0)?, message, into)
     }
 
     /// Like [`all_gather_packed`](Self::all_gather_packed), but all ranks must have the same number of packed
@@ -87,8 +88,9 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
+        let mpi = &ready()?;
         // SAFETY: the caller guarantees 1 of `promised`.
-        let agreed = unsafe { promised(members(self)?, message.packed_size(), 0) }?;
+        let agreed = unsafe { promised(members(mpi, self)?, message.packed_size(), 0) }?;
         all_gather(&agreed, message, into)
     }
 
@@ -102,7 +104,8 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let members = members(self)?;
+        let mpi = &ready()?;
+        let members = members(mpi, self)?;
         // All ranks must complete the call, so a rank whose values cannot be divided sends none.
         let part = part_of(message, members.ranks);
         let agreed = agree(members, *part.as_ref().unwrap_or(&0), 0)?;
@@ -125,7 +128,8 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let members = members(self)?;
+        let mpi = &ready()?;
+        let members = members(mpi, self)?;
         let part = part_of(message, members.ranks)?;
         // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(members, part, 0) }?;
@@ -146,13 +150,14 @@ pub trait PackedCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        let Members { communicator, ranks } = members(self)?;
+        let mpi = &ready()?;
+        let Members { communicator, ranks, .. } = members(mpi, self)?;
         // All ranks must complete the call, so a rank with a wrong number of messages sends nothing.
         let right = messages.len() == ranks && into.len() == ranks;
         let (own, drawn) = (if right { messages } else { &[] }, draw());
         let outgoing: Vec<_> =
             (0..ranks).map(|i| [own.get(i).map_or(0, S::packed_size) as u64, drawn]).collect();
-        let (all, incoming) = exchange(communicator, &outgoing, |parts| parts.pack_each(own))?;
+        let (all, incoming) = exchange(mpi, communicator, &outgoing, |parts| parts.pack_each(own))?;
         if !right {
             let (what, found) = if messages.len() == ranks {
                 ("messages to receive into", into.len())
@@ -179,7 +184,8 @@ pub trait PackedCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        self.prepare_all_to_all_varcount_packed(messages, into)?.start_once(messages, into)
+        let mpi = &ready()?;
+        self.prepare_all_to_all_varcount_packed(messages, into)?.start_once(mpi, messages, into)
     }
 
     /// Prepares exchanges of messages and destinations of these sizes, one for each rank
@@ -211,9 +217,10 @@ pub trait PackedCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        let Members { communicator, ranks } = members(self)?;
-        intracommunicator(communicator)?;
-        let (companion, tag) = companion(communicator, 1)?;
+        let mpi = &ready()?;
+        let Members { communicator, ranks, .. } = members(mpi, self)?;
+        intracommunicator(mpi, communicator)?;
+        let (companion, tag) = companion(mpi, communicator, 1)?;
         let peer = |i: usize| Peer { communicator: companion.communicator, rank: i as c_int, tag };
         let all = || (0..ranks).map(|i| (i, peer(i))).collect();
         let ends = Ends { sends: all(), receives: all(), lengths: [ranks; 2] };
@@ -249,7 +256,8 @@ pub trait PackedRoot: Root {
     /// arrive that the root has announced, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: earlier parts may
     /// have been written then. (The first part has 984 bytes at most, the others have 256 KiB.)
     fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
-        broadcast(Rooted::of(self)?, message, Form::BYTES)
+        let mpi = &ready()?;
+        broadcast(Rooted::of(mpi, self)?, message, Form::BYTES)
     }
 
     /// Like [`broadcast_packed`](Self::broadcast_packed), but all ranks must have the same number of packed
@@ -262,9 +270,10 @@ pub trait PackedRoot: Root {
     /// # Safety
     /// All ranks make this call with this root, and their messages have the same number of packed bytes.
     unsafe fn broadcast_packed_exact<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
         // SAFETY: the caller guarantees 1 of `bare`.
         let form = if checks() { Form::BYTES } else { unsafe { Form::bare(0) } };
-        broadcast(Rooted::of(self)?, message, form)
+        broadcast(Rooted::of(mpi, self)?, message, form)
     }
 
     /// Sends this rank's values to the root, which calls
@@ -274,7 +283,8 @@ pub trait PackedRoot: Root {
     /// An error before `MPI_Init`, after `MPI_Finalize`, if an MPI call fails, and if there is no memory for
     /// a buffer.
     fn gather_packed<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         gather(&agree(root.members, message.packed_size(), 0)?, root, message).map(|_| ())
     }
 
@@ -289,7 +299,8 @@ pub trait PackedRoot: Root {
     /// All ranks make this call or the root's, with this root, and their messages have the same number of
     /// packed bytes.
     unsafe fn gather_packed_exact<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(root.members, message.packed_size(), 0) }?;
         gather(&agreed, root, message).map(|_| ())
@@ -305,7 +316,8 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         gather_into(&agree(root.members, message.packed_size(), 0)?, root, message, into)
     }
 
@@ -321,7 +333,8 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable,
     {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let arrived = gather(&agree(root.members, message.packed_size(), 0)?, root, message)?;
         match arrived {
             Some(_) if into.len() != root.members.ranks => {
@@ -345,7 +358,8 @@ pub trait PackedRoot: Root {
         S: Sendable,
         R: Receivable + ?Sized,
     {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let Members { ranks, .. } = root.members;
         let right = messages.len() == ranks;
         let nothing: Vec<[u8; 0]> = vec![[]; ranks];
@@ -367,7 +381,8 @@ pub trait PackedRoot: Root {
     /// [`Error::Neighbour`] if the root sends another number of bytes; [`Error::InvalidValue`];
     /// [`Error::Announced`] if not all bytes arrive. After an error, nothing has been written.
     fn scatter_varcount_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let nothing: Vec<[u8; 0]> = vec![[]; if root.is_here { root.members.ranks } else { 0 }];
         let arrived = scatter_each(root, root.is_here.then_some(&nothing))?;
         unpack_scattered(&arrived, root.rank, into)
@@ -387,7 +402,8 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(root.members, message.packed_size(), 0) }?;
         gather_into(&agreed, root, message, into)
@@ -401,7 +417,8 @@ pub trait PackedRoot: Root {
     /// together; [`Error::InvalidValue`]; [`Error::Announced`] if not all bytes of this rank's part arrive;
     /// with `DTYPE_CHECK=1`, [`Error::Mismatch`]. After an error, nothing has been written.
     fn scatter_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         scatter::<[u8], R>(&agree(root.members, into.packed_size(), 0)?, root, None, into)
     }
 
@@ -417,7 +434,8 @@ pub trait PackedRoot: Root {
     /// # Safety
     /// All ranks make this call or the root's, with this root, and expect the same number of packed bytes.
     unsafe fn scatter_packed_into_exact<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(root.members, into.packed_size(), 0) }?;
         scatter::<[u8], R>(&agreed, root, None, into)
@@ -433,7 +451,8 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let message = root.is_here.then_some(message);
         let found = message.map_or(0, S::packed_size);
         scatter(&agree(root.members, into.packed_size(), found)?, root, message, into)
@@ -453,7 +472,8 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let message = root.is_here.then_some(message);
         let found = message.map_or(0, S::packed_size);
         // SAFETY: the caller guarantees 1 of `promised`.
@@ -465,7 +485,8 @@ pub trait PackedRoot: Root {
 impl<R: Root + ?Sized> PackedRoot for R {}
 
 /// The sizes that the ranks of a call have agreed on.
-pub(super) struct Agreed {
+pub(super) struct Agreed<'m> {
+    mpi: &'m Usable,
     communicator: MPI_Comm,
     ranks: usize,
     /// The number of packed bytes of this rank.
@@ -485,9 +506,10 @@ pub(super) struct Agreed {
 
 /// Finds out the sizes of all ranks (`MPI_Allreduce`). On an intercommunicator, a rank learns nothing about
 /// its own group, so the sizes are always sent.
-pub(super) fn agree(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
-    let Members { communicator, ranks } = members;
+pub(super) fn agree(members: Members<'_>, own: usize, found: usize) -> Result<Agreed<'_>, Error> {
+    let Members { mpi, communicator, ranks } = members;
     let unknown = Agreed {
+        mpi,
         communicator,
         ranks,
         own: own as u64,
@@ -498,12 +520,12 @@ pub(super) fn agree(members: Members, own: usize, found: usize) -> Result<Agreed
         form: Form::BYTES,
         bytes: 0,
     };
-    if is_between_groups(communicator)? {
+    if is_between_groups(mpi, communicator)? {
         return Ok(unknown);
     }
     let numbers = [unknown.own, !unknown.own, unknown.drawn, unknown.found];
     // SAFETY: a constant of the library.
-    let [most, others, drawn, found] = reduce(communicator, numbers, unsafe { ffi::RSMPI_MAX })?;
+    let [most, others, drawn, found] = reduce(mpi, communicator, numbers, unsafe { ffi::RSMPI_MAX })?;
     let bytes = most.saturating_add(seal_size() as u64).saturating_mul(ranks as u64);
     if bytes > isize::MAX as u64 {
         return Err(Error::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) });
@@ -516,19 +538,19 @@ pub(super) fn agree(members: Members, own: usize, found: usize) -> Result<Agreed
 ///
 /// # Safety
 /// 1. The ranks make the same call, and all have the same number of packed bytes.
-unsafe fn promised(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
-    let Members { communicator, ranks } = members;
-    if checks() || is_between_groups(communicator)? {
+unsafe fn promised(members: Members<'_>, own: usize, found: usize) -> Result<Agreed<'_>, Error> {
+    let Members { mpi, communicator, ranks } = members;
+    if checks() || is_between_groups(mpi, communicator)? {
         return agree(members, own, found);
     }
     let own = own as u64;
     // SAFETY: the caller guarantees 1, which is the same condition.
     let form = unsafe { Form::bare(own.saturating_mul(ranks as u64)) };
     let (least, most, drawn, found, bytes) = (own, own, 0, found as u64, 0);
-    Ok(Agreed { communicator, ranks, own, least, most, drawn, found, form, bytes })
+    Ok(Agreed { mpi, communicator, ranks, own, least, most, drawn, found, form, bytes })
 }
 
-impl Agreed {
+impl Agreed<'_> {
     /// Returns `true` if all ranks have the same number of packed bytes.
     pub(super) fn is_even(&self) -> bool {
         self.least == self.most
@@ -545,7 +567,7 @@ impl Agreed {
             return Ok(self.own.saturating_mul(self.ranks as u64));
         }
         // SAFETY: a constant of the library.
-        reduce(self.communicator, [self.own], unsafe { ffi::RSMPI_SUM }).map(|[total]| total)
+        reduce(self.mpi, self.communicator, [self.own], unsafe { ffi::RSMPI_SUM }).map(|[total]| total)
     }
 
     fn told(&self) -> Told {
@@ -564,10 +586,10 @@ impl Agreed {
     /// Sends the announcement of each rank to all ranks (`MPI_Allgather`).
     fn tell_all(&self) -> Result<Vec<Told>, Error> {
         let (own, mut all) = (self.told(), vec![[0; 2]; self.ranks]);
-        called("MPI_Allgather", self.communicator, || {
+        called(self.mpi, "MPI_Allgather", self.communicator, || {
             let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
             // SAFETY: there is room for two numbers of each rank.
-            unsafe { ffi::MPI_Allgather(from, 2, number(), to, 2, number(), self.communicator) }
+            unsafe { self.mpi.MPI_Allgather(from, 2, number(), to, 2, number(), self.communicator) }
         })?;
         Ok(all)
     }
@@ -575,17 +597,17 @@ impl Agreed {
     /// Sends the announcement of each rank to the root (`MPI_Gather`). On other ranks the result is empty.
     fn tell(&self, root: c_int, is_root: bool) -> Result<Vec<Told>, Error> {
         let (own, mut all) = (self.told(), vec![[0; 2]; if is_root { self.ranks } else { 0 }]);
-        called("MPI_Gather", self.communicator, || {
+        called(self.mpi, "MPI_Gather", self.communicator, || {
             let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
             // SAFETY: at the root there is room for two numbers of each rank. Elsewhere MPI reads only the
             // send buffer.
-            unsafe { ffi::MPI_Gather(from, 2, number(), to, 2, number(), root, self.communicator) }
+            unsafe { self.mpi.MPI_Gather(from, 2, number(), to, 2, number(), root, self.communicator) }
         })?;
         Ok(all)
     }
 }
 
-fn all_gather<S, R>(agreed: &Agreed, message: &S, into: &mut R) -> Result<(), Error>
+fn all_gather<S, R>(agreed: &Agreed<'_>, message: &S, into: &mut R) -> Result<(), Error>
 where
     S: Sendable + ?Sized,
     R: Receivable + ?Sized,
@@ -599,27 +621,27 @@ where
 
 /// Sends the message of each rank, which is not empty or has a seal, to all ranks.
 pub(super) fn gather_to_all<S: Sendable + ?Sized>(
-    agreed: &Agreed,
+    agreed: &Agreed<'_>,
     message: &S,
 ) -> Result<(PackBuffer, Parts), Error> {
-    let Agreed { communicator, form, bytes, .. } = *agreed;
+    let Agreed { mpi, communicator, form, bytes, .. } = *agreed;
     let parts = agreed.parts(|| agreed.tell_all())?;
     let one = form.pack_one(message, agreed.drawn);
     let buffers = one.and_then(|one| Ok((one, parts.room_for_all()?)));
-    let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
+    let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
     let kind = unit.datatype;
     let call = parts.sizes.either("MPI_Allgather", "MPI_Allgatherv");
-    called(call, communicator, || {
+    called(mpi, call, communicator, || {
         // SAFETY: the buffers have room for the units that are sent, and for those that have been announced.
         unsafe {
             match &parts.sizes {
                 Sizes::Even { count, .. } => {
-                    ffi::MPI_Allgather(from, own, kind, to, *count, kind, communicator)
+                    mpi.MPI_Allgather(from, own, kind, to, *count, kind, communicator)
                 }
                 Sizes::Each { counts, starts, .. } => {
                     let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-                    ffi::MPI_Allgatherv(from, own, kind, to, counts, starts, kind, communicator)
+                    mpi.MPI_Allgatherv(from, own, kind, to, counts, starts, kind, communicator)
                 }
             }
         }
@@ -635,11 +657,11 @@ fn part_of<M: Sendable + ?Sized>(message: &M, ranks: usize) -> Result<usize, Err
 }
 
 /// Sends an equal part of a message to each rank, and returns the parts that come from them.
-fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(PackBuffer, Parts), Error> {
-    let Agreed { communicator, form, bytes, .. } = *agreed;
+fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed<'_>, message: &M) -> Result<(PackBuffer, Parts), Error> {
+    let Agreed { mpi, communicator, form, bytes, .. } = *agreed;
     if !agreed.is_even() {
         let outgoing = vec![agreed.told(); agreed.ranks];
-        return exchange(communicator, &outgoing, |parts| parts.pack(message));
+        return exchange(mpi, communicator, &outgoing, |parts| parts.pack(message));
     }
     let parts = Parts::even(agreed.ranks, agreed.told(), form)?;
     if agreed.is_nothing() {
@@ -647,12 +669,12 @@ fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(Pac
     }
     let count = form.units(agreed.own)?;
     let buffers = parts.pack(message).and_then(|packed| Ok((packed, parts.room_for_all()?)));
-    let (packed, mut all) = all_have_memory(communicator, bytes, buffers)?;
+    let (packed, mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
     let kind = unit.datatype;
-    called("MPI_Alltoall", communicator, || {
+    called(mpi, "MPI_Alltoall", communicator, || {
         // SAFETY: the buffers have room for `count` units of each rank.
-        unsafe { ffi::MPI_Alltoall(from, count, kind, to, count, kind, communicator) }
+        unsafe { mpi.MPI_Alltoall(from, count, kind, to, count, kind, communicator) }
     })?;
     Ok((all, parts))
 }
@@ -665,33 +687,36 @@ fn number() -> MPI_Datatype {
 
 /// Reduces each number over all ranks, with an operation for numbers (`MPI_Allreduce`).
 fn reduce<const N: usize>(
+    mpi: &Usable,
     communicator: MPI_Comm,
     own: [u64; N],
     operation: ffi::MPI_Op,
 ) -> Result<[u64; N], Error> {
     let mut all = [0; N];
-    reduce_into(communicator, &own, &mut all, operation)?;
+    reduce_into(mpi, communicator, &own, &mut all, operation)?;
     Ok(all)
 }
 
 /// Like [`reduce`], for lists of equally many numbers, which all ranks have.
 fn reduce_into(
+    mpi: &Usable,
     communicator: MPI_Comm,
     own: &[u64],
     all: &mut [u64],
     operation: ffi::MPI_Op,
 ) -> Result<(), Error> {
-    called("MPI_Allreduce", communicator, || {
+    called(mpi, "MPI_Allreduce", communicator, || {
         let count = own.len().min(all.len()) as c_int;
         let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
         // SAFETY: both lists have `count` numbers.
-        unsafe { ffi::MPI_Allreduce(from, to, count, number(), operation, communicator) }
+        unsafe { mpi.MPI_Allreduce(from, to, count, number(), operation, communicator) }
     })
 }
 
 /// Returns the least and the greatest of each of the numbers of all ranks. MPICH 4.0 compares numbers as
 /// signed ones, so each must be less than 2⁶³.
 pub(super) fn least_and_greatest<const N: usize>(
+    mpi: &Usable,
     communicator: MPI_Comm,
     own: [u64; N],
 ) -> Result<[[u64; 2]; N], Error> {
@@ -699,21 +724,21 @@ pub(super) fn least_and_greatest<const N: usize>(
     let (own, mut all) = (own.map(|number| [MOST - number, number]), [[0; 2]; N]);
     // SAFETY: a constant of the library.
     let greatest = unsafe { ffi::RSMPI_MAX };
-    reduce_into(communicator, own.as_flattened(), all.as_flattened_mut(), greatest)?;
+    reduce_into(mpi, communicator, own.as_flattened(), all.as_flattened_mut(), greatest)?;
     Ok(all.map(|[rest, greatest]| [MOST - rest, greatest]))
 }
 
 /// Returns the sum of the numbers of all lower ranks, and the sum of those of all ranks.
-pub(super) fn sums(communicator: MPI_Comm, own: u64) -> Result<[u64; 2], Error> {
+pub(super) fn sums(mpi: &Usable, communicator: MPI_Comm, own: u64) -> Result<[u64; 2], Error> {
     // SAFETY: a constant of the library.
     let sum = unsafe { ffi::RSMPI_SUM };
     let mut up_to_this = 0u64;
-    called("MPI_Scan", communicator, || {
+    called(mpi, "MPI_Scan", communicator, || {
         let (from, to) = ((&raw const own).cast(), (&raw mut up_to_this).cast());
         // SAFETY: every rank has one number.
-        unsafe { ffi::MPI_Scan(from, to, 1, number(), sum, communicator) }
+        unsafe { mpi.MPI_Scan(from, to, 1, number(), sum, communicator) }
     })?;
-    let [all] = reduce(communicator, [own], sum)?;
+    let [all] = reduce(mpi, communicator, [own], sum)?;
     Ok([up_to_this - own, all])
 }
 
@@ -722,13 +747,18 @@ const FEW: u64 = 256 << 20;
 
 /// Returns the buffers of this rank if all ranks have theirs, and an error otherwise, so that no rank waits
 /// for one without memory. If there are few bytes, each rank decides alone; `bytes` is the same on all ranks.
-fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>) -> Result<T, Error> {
-    if bytes <= FEW || is_between_groups(communicator)? {
+fn all_have_memory<T>(
+    mpi: &Usable,
+    communicator: MPI_Comm,
+    bytes: u64,
+    own: Result<T, Error>,
+) -> Result<T, Error> {
+    if bytes <= FEW || is_between_groups(mpi, communicator)? {
         return own;
     }
     // SAFETY: a constant of the library.
     let minimum = unsafe { ffi::RSMPI_MIN };
-    let all_have = reduce(communicator, [own.is_ok().into()], minimum)? == [1];
+    let all_have = reduce(mpi, communicator, [own.is_ok().into()], minimum)? == [1];
     match own {
         Ok(_) if !all_have => Err(Error::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }),
         own => own,
@@ -752,12 +782,13 @@ fn room_behind_announcement(ranks: usize) -> usize {
 /// Sends a part of a buffer to each rank, and returns the parts that come from them. All parts may differ in
 /// size. If all parts of all ranks are short, they travel with their announcements.
 pub(super) fn exchange(
+    mpi: &Usable,
     communicator: MPI_Comm,
     outgoing: &[Told],
     pack: impl Fn(&Parts) -> Result<PackBuffer, Error>,
 ) -> Result<(PackBuffer, Parts), Error> {
     // On an intercommunicator, no rank learns whether all parts of its own group are short.
-    let between_groups = is_between_groups(communicator)?;
+    let between_groups = is_between_groups(mpi, communicator)?;
     let room = if between_groups { 0 } else { room_behind_announcement(outgoing.len()) };
     let is_short = |size: u64| size.saturating_add(seal_size() as u64) <= room as u64;
     let slot = ANNOUNCEMENT + room;
@@ -777,10 +808,10 @@ pub(super) fn exchange(
     let mut come = PackBuffer::with_room(size)?;
     come[..size].fill(0);
     let byte = Form::BYTES.datatype()?.datatype;
-    called("MPI_Alltoall", communicator, || {
+    called(mpi, "MPI_Alltoall", communicator, || {
         let (from, to, count) = (told.as_ptr().cast(), come.as_mut_ptr().cast(), slot as c_int);
         // SAFETY: both buffers have room for the announcement and the short part of each rank.
-        unsafe { ffi::MPI_Alltoall(from, count, byte, to, count, byte, communicator) }
+        unsafe { mpi.MPI_Alltoall(from, count, byte, to, count, byte, communicator) }
     })?;
     let incoming: Vec<Announcement> = come[..size]
         .chunks_exact(slot)
@@ -802,25 +833,25 @@ pub(super) fn exchange(
         // All ranks count in the unit of the largest buffer.
         // SAFETY: a constant of the library.
         let maximum = unsafe { ffi::RSMPI_MAX };
-        let [bytes] = reduce(communicator, [own.max(with_seals(&incoming))], maximum)?;
+        let [bytes] = reduce(mpi, communicator, [own.max(with_seals(&incoming))], maximum)?;
         (Form::sealed(bytes), bytes)
     };
     let made = Parts::each(outgoing, form).and_then(|outgoing| {
         let incoming = Parts::each(&incoming, form)?;
         Ok((pack(&outgoing)?, incoming.room_for_all()?, outgoing, incoming))
     });
-    let (packed, mut all, outgoing, incoming) = all_have_memory(communicator, bytes, made)?;
+    let (packed, mut all, outgoing, incoming) = all_have_memory(mpi, communicator, bytes, made)?;
     let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
     if let (Sizes::Each { counts, starts, .. }, Sizes::Each { counts: counts_in, starts: starts_in, .. }) =
         (&outgoing.sizes, &incoming.sizes)
     {
-        called("MPI_Alltoallv", communicator, || {
+        called(mpi, "MPI_Alltoallv", communicator, || {
             let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), unit.datatype);
             let (counts_in, starts_in) = (counts_in.as_ptr(), starts_in.as_ptr());
             // SAFETY: the buffers have room for the units that are sent, and for those that have been
             // announced.
             unsafe {
-                ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
+                mpi.MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
             }
         })?;
     }
@@ -829,8 +860,8 @@ pub(super) fn exchange(
 
 /// Returns the packed bytes of all ranks and their division at the root, and `None` on other ranks.
 pub(super) fn gather<M: Sendable + ?Sized>(
-    agreed: &Agreed,
-    root: Rooted,
+    agreed: &Agreed<'_>,
+    root: Rooted<'_>,
     message: &M,
 ) -> Result<Option<(PackBuffer, Parts)>, Error> {
     let Rooted { rank: to_rank, is_here: is_root, .. } = root;
@@ -838,24 +869,24 @@ pub(super) fn gather<M: Sendable + ?Sized>(
     if agreed.is_nothing() {
         return Ok(is_root.then_some((PackBuffer::with_room(0)?, parts)));
     }
-    let Agreed { communicator, form, bytes, drawn, .. } = *agreed;
+    let Agreed { mpi, communicator, form, bytes, drawn, .. } = *agreed;
     let all = if is_root { parts.room_for_all() } else { PackBuffer::with_room(0) };
     let buffers = all.and_then(|all| Ok((form.pack_one(message, drawn)?, all)));
-    let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
+    let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
     let kind = unit.datatype;
     let call = parts.sizes.either("MPI_Gather", "MPI_Gatherv");
-    called(call, communicator, || {
+    called(mpi, call, communicator, || {
         // SAFETY: the buffers have room for the units that are sent, and at the root for those that have been
         // announced. Elsewhere MPI reads only the send buffer.
         unsafe {
             match &parts.sizes {
                 Sizes::Even { count, .. } => {
-                    ffi::MPI_Gather(from, own, kind, to, *count, kind, to_rank, communicator)
+                    mpi.MPI_Gather(from, own, kind, to, *count, kind, to_rank, communicator)
                 }
                 Sizes::Each { counts, starts, .. } => {
                     let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-                    ffi::MPI_Gatherv(from, own, kind, to, counts, starts, kind, to_rank, communicator)
+                    mpi.MPI_Gatherv(from, own, kind, to, counts, starts, kind, to_rank, communicator)
                 }
             }
         }
@@ -864,7 +895,7 @@ pub(super) fn gather<M: Sendable + ?Sized>(
 }
 
 /// Gathers the values of all ranks at the root. On other ranks nothing is received, and `into` must be empty.
-fn gather_into<S, M>(agreed: &Agreed, root: Rooted, message: &S, into: &mut M) -> Result<(), Error>
+fn gather_into<S, M>(agreed: &Agreed<'_>, root: Rooted<'_>, message: &S, into: &mut M) -> Result<(), Error>
 where
     S: Sendable + ?Sized,
     M: Receivable + ?Sized,
@@ -876,7 +907,12 @@ where
 }
 
 /// Sends the root's message to all ranks in parts. `message` is `Some` only at the root.
-fn scatter<S, M>(agreed: &Agreed, root: Rooted, message: Option<&S>, into: &mut M) -> Result<(), Error>
+fn scatter<S, M>(
+    agreed: &Agreed<'_>,
+    root: Rooted<'_>,
+    message: Option<&S>,
+    into: &mut M,
+) -> Result<(), Error>
 where
     S: Sendable + ?Sized,
     M: Receivable + ?Sized,
@@ -891,25 +927,25 @@ where
     if agreed.is_nothing() {
         return into.unpack(&[]);
     }
-    let Agreed { communicator, form, bytes, drawn, .. } = *agreed;
+    let Agreed { mpi, communicator, form, bytes, drawn, .. } = *agreed;
     let parts = agreed.parts(|| agreed.tell(from_rank, is_root))?;
     let packed = message.map_or_else(|| PackBuffer::with_room(0), |message| parts.pack(message));
     let buffers = packed.and_then(|packed| Ok((packed, form.room_for(expected, drawn)?)));
-    let (packed, (mut part, own)) = all_have_memory(communicator, bytes, buffers)?;
+    let (packed, (mut part, own)) = all_have_memory(mpi, communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), form.datatype()?);
     let kind = unit.datatype;
     let call = parts.sizes.either("MPI_Scatter", "MPI_Scatterv");
-    called(call, communicator, || {
+    called(mpi, call, communicator, || {
         // SAFETY: the root's buffer has all parts, and there is room for the units that are expected here.
         // Elsewhere MPI does not read the send buffer.
         unsafe {
             match &parts.sizes {
                 Sizes::Even { count, .. } => {
-                    ffi::MPI_Scatter(from, *count, kind, to, own, kind, from_rank, communicator)
+                    mpi.MPI_Scatter(from, *count, kind, to, own, kind, from_rank, communicator)
                 }
                 Sizes::Each { counts, starts, .. } => {
                     let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-                    ffi::MPI_Scatterv(from, counts, starts, kind, to, own, kind, from_rank, communicator)
+                    mpi.MPI_Scatterv(from, counts, starts, kind, to, own, kind, from_rank, communicator)
                 }
             }
         }
@@ -920,10 +956,10 @@ where
 /// Sends one of the root's messages to each rank. The ranks do not know their sizes. `messages` is `Some`
 /// only at the root, one for each rank. Returns the message, and its size in bytes.
 pub(super) fn scatter_each<S: Sendable>(
-    root: Rooted,
+    root: Rooted<'_>,
     messages: Option<&[S]>,
 ) -> Result<(PackBuffer, usize), Error> {
-    let Rooted { members: Members { communicator, ranks }, rank: from_rank, .. } = root;
+    let Rooted { members: Members { mpi, communicator, ranks }, rank: from_rank, .. } = root;
     let drawn = draw();
     let told: Vec<_> =
         messages.unwrap_or_default().iter().map(|one| [one.packed_size() as u64, drawn]).collect();
@@ -931,11 +967,11 @@ pub(super) fn scatter_each<S: Sendable>(
     let bytes = with_seals(&told);
     let outgoing: Vec<_> = told.iter().map(|[size, drawn]| [*size, *drawn, bytes]).collect();
     let mut own = [0u64; 3];
-    called("MPI_Scatter", communicator, || {
+    called(mpi, "MPI_Scatter", communicator, || {
         let (from, to) = (outgoing.as_ptr().cast(), own.as_mut_ptr().cast());
         // SAFETY: the root has three numbers for each rank, and there is room for three. Elsewhere MPI does
         // not read the send buffer.
-        unsafe { ffi::MPI_Scatter(from, 3, number(), to, 3, number(), from_rank, communicator) }
+        unsafe { mpi.MPI_Scatter(from, 3, number(), to, 3, number(), from_rank, communicator) }
     })?;
     let [size, drawn, bytes] = own;
     let form = Form::sealed(bytes);
@@ -947,15 +983,15 @@ pub(super) fn scatter_each<S: Sendable>(
         };
         Ok((packed, parts, form.room_for(size, drawn)?))
     });
-    let (packed, parts, (mut part, count)) = all_have_memory(communicator, bytes, made)?;
+    let (packed, parts, (mut part, count)) = all_have_memory(mpi, communicator, bytes, made)?;
     debug_assert!(messages.is_none_or(|messages| messages.len() == ranks));
     let (from, to, unit) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), form.datatype()?);
     if let Sizes::Each { counts, starts, .. } = &parts.sizes {
-        called("MPI_Scatterv", communicator, || {
+        called(mpi, "MPI_Scatterv", communicator, || {
             let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), unit.datatype);
             // SAFETY: the root's buffer has a part for each rank, and there is room for the announced units.
             // Elsewhere MPI does not read the send buffer.
-            unsafe { ffi::MPI_Scatterv(from, counts, starts, kind, to, count, kind, from_rank, communicator) }
+            unsafe { mpi.MPI_Scatterv(from, counts, starts, kind, to, count, kind, from_rank, communicator) }
         })?;
     }
     let (arrived, behind) = part.split_at(size);

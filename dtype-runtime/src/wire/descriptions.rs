@@ -18,7 +18,7 @@ use std::{
     thread,
 };
 
-use ::mpi::ffi::{self, MPI_Comm, MPI_Status};
+use ::mpi::ffi::{MPI_Comm, MPI_Status};
 use foldhash::fast::FixedState;
 
 use super::{
@@ -26,7 +26,7 @@ use super::{
     request::{Matched, Outgoing, Peer, Request, any_rank, any_tag},
     sendable::{pack_with_room, sealed::Read},
 };
-use crate::{Error, pack::PackBuffer};
+use crate::{Error, mpi::Usable, pack::PackBuffer};
 
 /// The largest number of descriptions that are kept for messages not yet received.
 const MOST: usize = 1 << 14;
@@ -69,6 +69,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Sends the description of a message before the message itself. `descriptions` belong to the message's
 /// communicator; `None` if it is not attached.
 pub(super) fn announce<M: Read + ?Sized>(
+    mpi: &Usable,
     descriptions: Option<&Descriptions>,
     message: &M,
     to: Peer,
@@ -86,12 +87,12 @@ pub(super) fn announce<M: Read + ?Sized>(
     describe(message, 0..size, &mut bytes[..DESCRIPTION]);
     bytes[DESCRIPTION..][..HASH].copy_from_slice(&hash(&packed[..size]));
     let to = Peer { communicator: descriptions.communicator, ..to };
-    let request = Outgoing::of_buffer(bytes, DESCRIPTION + HASH)?.start_synchronous(to)?;
+    let request = Outgoing::of_buffer(bytes, DESCRIPTION + HASH)?.start_synchronous(mpi, to)?;
     let Requests(sent) = &mut *locked(&descriptions.sent);
     // Each call checks more requests than it adds, so that the list stays short.
     for _ in 0..4.min(sent.len()) {
         sent.rotate_left(1);
-        if sent.back_mut().is_some_and(Request::is_over) {
+        if sent.back_mut().is_some_and(|request| request.is_over(mpi)) {
             sent.pop_back();
         }
     }
@@ -120,12 +121,13 @@ impl Descriptions {
     /// Compares a message that has arrived with its destination, if the sender has described the message.
     pub fn compare<M: Read + ?Sized>(
         &self,
+        mpi: &Usable,
         message: &M,
         packed: &[u8],
         status: &MPI_Status,
     ) -> Result<(), Error> {
         let mut arrived = locked(&self.arrived);
-        self.take_all(&mut arrived)?;
+        self.take_all(mpi, &mut arrived)?;
         let hash = hash(packed);
         let is_of_message = |described: &Arrived| {
             (described.rank, described.tag) == (status.MPI_SOURCE, status.MPI_TAG)
@@ -137,11 +139,11 @@ impl Descriptions {
     }
 
     /// Receives all descriptions that have arrived.
-    fn take_all(&self, arrived: &mut VecDeque<Arrived>) -> Result<(), Error> {
+    fn take_all(&self, mpi: &Usable, arrived: &mut VecDeque<Arrived>) -> Result<(), Error> {
         let anybody = Peer { communicator: self.communicator, rank: any_rank(), tag: any_tag() };
-        while let Some(matched) = Matched::look_for(anybody)? {
+        while let Some(matched) = Matched::look_for(mpi, anybody)? {
             let (size, Peer { rank, tag, .. }) = (matched.size, matched.sender());
-            let bytes = matched.receive()?;
+            let bytes = matched.receive(mpi)?;
             if size == DESCRIPTION + HASH {
                 arrived.push_back(Arrived { rank, tag, bytes });
             }
@@ -154,33 +156,33 @@ impl Descriptions {
 
     /// Receives the descriptions that have arrived, and enters the barrier once all own descriptions have
     /// been received. Returns `true` if all ranks have entered the barrier.
-    fn is_at_end(&self, barrier: &mut Option<Request>) -> Result<bool, Error> {
-        self.take_all(&mut VecDeque::new())?;
+    fn is_at_end(&self, mpi: &Usable, barrier: &mut Option<Request>) -> Result<bool, Error> {
+        self.take_all(mpi, &mut VecDeque::new())?;
         if let Some(barrier) = barrier {
-            return Ok(barrier.is_over());
+            return Ok(barrier.is_over(mpi));
         }
         let Requests(sent) = &mut *locked(&self.sent);
-        sent.retain_mut(|request| !request.is_over());
+        sent.retain_mut(|request| !request.is_over(mpi));
         if sent.is_empty() {
-            *barrier = Some(Request::barrier(self.communicator)?);
+            *barrier = Some(Request::barrier(mpi, self.communicator)?);
         }
         Ok(false)
     }
 }
 
 /// Receives the descriptions that are left over, and frees the communicators. All ranks do so when MPI ends.
-pub(super) fn end(all: &[Arc<Descriptions>]) {
+pub(super) fn end(mpi: &Usable, all: &[Arc<Descriptions>]) {
     let mut on_their_way: Vec<_> = all.iter().map(|descriptions| (descriptions, None)).collect();
     while !on_their_way.is_empty() {
         on_their_way.retain_mut(|(descriptions, barrier)| {
             // After an error, do not wait any more.
-            !descriptions.is_at_end(barrier).unwrap_or(true)
+            !descriptions.is_at_end(mpi, barrier).unwrap_or(true)
         });
         thread::yield_now();
     }
     for descriptions in all {
         let mut communicator = descriptions.communicator;
         // SAFETY: the communicator was created here and is freed once, while MPI is usable.
-        unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
+        unsafe { mpi.MPI_Comm_free(&raw mut communicator) };
     }
 }

@@ -15,7 +15,10 @@ use super::{
     sendable::sealed::{Read, Write},
     transfer::{Making, is_faster_typed},
 };
-use crate::Error;
+use crate::{
+    Error,
+    mpi::{Usable, ready},
+};
 
 /// A message of an exchange: the other rank with the tag, and the number of bytes.
 pub(super) struct Planned {
@@ -36,13 +39,18 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Prepares messages on a companion.
-    pub fn new(companion: Arc<Companion>, sends: &[Planned], receives: &[Planned]) -> Result<Self, Error> {
+    pub fn new(
+        mpi: &Usable,
+        companion: Arc<Companion>,
+        sends: &[Planned],
+        receives: &[Planned],
+    ) -> Result<Self, Error> {
         let mut requests = Persistent::on(companion.communicator);
-        let receives = receives
-            .iter()
-            .map(|Planned { peer, size }| Ok::<_, Error>((requests.add_receive(*size, *peer)?, peer.rank)));
+        let receives = receives.iter().map(|Planned { peer, size }| {
+            Ok::<_, Error>((requests.add_receive(mpi, *size, *peer)?, peer.rank))
+        });
         let receives = receives.collect::<Result<_, _>>()?;
-        let sends = sends.iter().map(|Planned { peer, size }| requests.add_send(*size, *peer));
+        let sends = sends.iter().map(|Planned { peer, size }| requests.add_send(mpi, *size, *peer));
         let sends = sends.collect::<Result<_, _>>()?;
         Ok(Self { requests, sends, receives, _companion: companion })
     }
@@ -50,6 +58,7 @@ impl Exchange {
     /// Tells the ranks of planned messages of an error of this one, and returns it: each gets an empty
     /// message, which is an error there, and what comes from others is dropped. So none waits.
     pub fn refuse(
+        mpi: &Usable,
         companion: Arc<Companion>,
         planned: Result<[Vec<Planned>; 2], Error>,
         error: Error,
@@ -58,9 +67,9 @@ impl Exchange {
             for message in &mut sends {
                 message.size = 0;
             }
-            let mut exchange = Self::new(companion, &sends, &receives)?;
-            exchange.start(|_, _| Ok(()))?;
-            exchange.wait()
+            let mut exchange = Self::new(mpi, companion, &sends, &receives)?;
+            exchange.start(mpi, |_, _| Ok(()))?;
+            exchange.wait(mpi)
         });
         // This rank has its error already.
         drop(refused);
@@ -76,23 +85,24 @@ impl Exchange {
     /// forgotten arrive first.
     pub fn start(
         &mut self,
+        mpi: &Usable,
         mut pack: impl FnMut(usize, &mut [u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.requests.wait()?;
+        self.requests.wait(mpi)?;
         for (i, number) in self.sends.iter().enumerate() {
             pack(i, self.requests.outgoing(*number))?;
         }
-        self.requests.start()
+        self.requests.start(mpi)
     }
 
     /// Waits for messages of an exchange that was forgotten.
-    pub fn wait(&mut self) -> Result<(), Error> {
-        self.requests.wait()
+    pub fn wait(&mut self, mpi: &Usable) -> Result<(), Error> {
+        self.requests.wait(mpi)
     }
 
     /// Returns `true` if all messages have been sent and received.
-    pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.requests.is_done()
+    pub fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        self.requests.is_done(mpi)
     }
 
     /// Waits for all messages. Then `check` gets each message that has been received, and after that
@@ -104,16 +114,17 @@ impl Exchange {
     /// MPI call fails.
     pub fn finish(
         &mut self,
+        mpi: &Usable,
         value: usize,
         mut check: impl FnMut(usize, &[u8]) -> Result<(), Error>,
         mut unpack: impl FnMut(usize, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.requests.wait()?;
+        self.requests.wait(mpi)?;
         for (i, (number, rank)) in self.receives.iter().enumerate() {
-            check(i, self.requests.incoming(*number, value).map_err(|error| misfit(error, *rank))?)?;
+            check(i, self.requests.incoming(mpi, *number, value).map_err(|error| misfit(error, *rank))?)?;
         }
         for (i, (number, _)) in self.receives.iter().enumerate() {
-            unpack(i, self.requests.incoming(*number, value)?)?;
+            unpack(i, self.requests.incoming(mpi, *number, value)?)?;
         }
         Ok(())
     }
@@ -124,6 +135,7 @@ impl Exchange {
 ///
 /// After an error, the other messages are sent and received nevertheless, and the first error is returned.
 pub(super) fn directly<S: Read, R: Write>(
+    mpi: &Usable,
     sends: impl Iterator<Item = (Peer, S)>,
     receives: impl Iterator<Item = (Peer, R)>,
     meanwhile: impl FnOnce() -> Result<(), Error>,
@@ -132,28 +144,28 @@ pub(super) fn directly<S: Read, R: Write>(
     let (mut posted, mut others, mut under_way) = (Vec::new(), Vec::new(), Vec::new());
     let mut first = Ok(());
     for (from, into) in receives {
-        match PostedTyped::new(into, from) {
+        match PostedTyped::new(mpi, into, from) {
             Ok(receive) => posted.push((from.rank, receive)),
             Err(into) => others.push((from, into)),
         }
     }
     for (to, message) in &sends {
         let making = if is_faster_typed(message) { Making::Typed } else { Making::Fastest };
-        match Sending::whole(message, making, *to) {
+        match Sending::whole(mpi, message, making, *to) {
             Ok(sending) => under_way.push(sending),
             Err(error) => first = first.and(Err(error)),
         }
     }
     first = first.and(meanwhile());
     for (from, mut into) in others {
-        let received = receive(&mut into, Making::Fastest, from);
+        let received = receive(mpi, &mut into, Making::Fastest, from);
         first = first.and(received.map(|_| ()).map_err(|error| misfit(error, from.rank)));
     }
     for (rank, receive) in posted {
-        first = first.and(receive.wait().map_err(|error| misfit(error, rank)));
+        first = first.and(receive.wait(mpi).map_err(|error| misfit(error, rank)));
     }
     for mut sending in under_way {
-        first = first.and(sending.advance(true).map(|_| ()));
+        first = first.and(sending.advance(mpi, true).map(|_| ()));
     }
     first
 }
@@ -227,8 +239,9 @@ impl PreparedExchange {
     /// written. [`Error::InvalidValue`] if a rank sent invalid values: then earlier messages have been
     /// written. An error if an MPI call fails.
     pub fn exchange<S: Read, R: Write>(&mut self, messages: &[S], into: &mut [R]) -> Result<(), Error> {
-        self.send(messages, into)?;
-        self.receive(into)
+        let mpi = &ready()?;
+        self.send(mpi, messages, into)?;
+        self.receive(mpi, into)
     }
 
     /// Starts to send and to receive. The destinations are borrowed until
@@ -243,17 +256,19 @@ impl PreparedExchange {
         messages: &[S],
         into: &'a mut [R],
     ) -> Result<PendingExchange<'a, R>, Error> {
-        self.send(messages, into)?;
+        let mpi = &ready()?;
+        self.send(mpi, messages, into)?;
         Ok(PendingExchange { exchange: Lent::Borrowed(self), into })
     }
 
     /// Like [`start`](Self::start), for an exchange that is made once.
     pub(super) fn start_once<'a, S: Read, R: Write>(
         mut self,
+        mpi: &Usable,
         messages: &[S],
         into: &'a mut [R],
     ) -> Result<PendingExchange<'a, R>, Error> {
-        self.send(messages, into)?;
+        self.send(mpi, messages, into)?;
         Ok(PendingExchange { exchange: Lent::Own(self), into })
     }
 
@@ -270,7 +285,7 @@ impl PreparedExchange {
         Ok(())
     }
 
-    fn send<S: Read, R: Write>(&mut self, messages: &[S], into: &[R]) -> Result<(), Error> {
+    fn send<S: Read, R: Write>(&mut self, mpi: &Usable, messages: &[S], into: &[R]) -> Result<(), Error> {
         let checked = self.check(messages, into);
         let Self { ends, companion, exchange, sizes: [sends, receives] } = self;
         if checked.is_err() || !exchange.as_ref().is_some_and(Exchange::is_whole) {
@@ -278,20 +293,20 @@ impl PreparedExchange {
             *exchange = None;
             let planned = ends.planned([sends, receives]);
             if let Err(error) = checked {
-                return Err(Exchange::refuse(Arc::clone(companion), Ok(planned), error));
+                return Err(Exchange::refuse(mpi, Arc::clone(companion), Ok(planned), error));
             }
-            *exchange = Some(Exchange::new(Arc::clone(companion), &planned[0], &planned[1])?);
+            *exchange = Some(Exchange::new(mpi, Arc::clone(companion), &planned[0], &planned[1])?);
         }
         let Some(exchange) = exchange else { return Ok(()) };
         // SAFETY: an outgoing message has as many bytes as the message, by the check above.
-        exchange.start(|i, packed| unsafe { messages[ends.sends[i].0].pack(packed.as_mut_ptr()) })
+        exchange.start(mpi, |i, packed| unsafe { messages[ends.sends[i].0].pack(packed.as_mut_ptr()) })
     }
 
-    fn receive<R: Write>(&mut self, into: &mut [R]) -> Result<(), Error> {
+    fn receive<R: Write>(&mut self, mpi: &Usable, into: &mut [R]) -> Result<(), Error> {
         let Self { ends, exchange, .. } = self;
         let Some(exchange) = exchange else { return Ok(()) };
         let at = |i: usize| ends.receives[i].0;
-        exchange.finish(1, |_, _| Ok(()), |i, packed| into[at(i)].unpack(packed))
+        exchange.finish(mpi, 1, |_, _| Ok(()), |i, packed| into[at(i)].unpack(packed))
     }
 }
 
@@ -332,7 +347,8 @@ impl<R: Write> PendingExchange<'_, R> {
     /// # Errors
     /// If an MPI call fails.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.exchange.get().exchange.as_mut().map_or(Ok(true), Exchange::is_done)
+        let mpi = &ready()?;
+        self.exchange.get().exchange.as_mut().map_or(Ok(true), |exchange| exchange.is_done(mpi))
     }
 
     /// Waits for all messages, and unpacks them.
@@ -340,7 +356,8 @@ impl<R: Write> PendingExchange<'_, R> {
     /// # Errors
     /// The errors of [`PreparedExchange::exchange`].
     pub fn finish(mut self) -> Result<(), Error> {
-        self.exchange.get().receive(self.into)
+        let mpi = &ready()?;
+        self.exchange.get().receive(mpi, self.into)
     }
 }
 

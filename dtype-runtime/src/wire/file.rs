@@ -41,7 +41,9 @@ use crate::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed, LayoutDatatype, WholeElements, distributed::Local,
         source::Place,
     },
-    mpi::{Current, Library as _, SUCCESS, checked, class_of, ready, true_code, without_communicator},
+    mpi::{
+        Current, Library as _, SUCCESS, Usable, checked, class_of, ready, true_code, without_communicator,
+    },
     pack::PackBuffer,
 };
 
@@ -170,9 +172,10 @@ impl FileOptions {
         communicator: &C,
         path: impl AsRef<Path>,
     ) -> Result<File, Error> {
-        let Members { communicator: raw, .. } = members(communicator)?;
-        intracommunicator(raw)?;
-        let (companion, _) = companion(raw, 1)?;
+        let mpi = &ready()?;
+        let Members { communicator: raw, .. } = members(mpi, communicator)?;
+        intracommunicator(mpi, raw)?;
+        let (companion, _) = companion(mpi, raw, 1)?;
         let path = path.as_ref();
         let (may_read, may_write) = (self.read || !self.write, self.write);
         let mode = match (may_read, may_write) {
@@ -194,28 +197,22 @@ impl FileOptions {
             }
             _ => Ok(name),
         });
-        let name = name.and_then(|name| Ok((name, Info::of(path, &self.hints)?)));
+        let name = name.and_then(|name| Ok((name, Info::of(mpi, path, &self.hints)?)));
         let ways = 2 * u64::from(mode) + u64::from(self.truncate);
-        let all = agreed(companion.communicator, path, name.as_ref().map(|_| [ways, 0]));
+        let all = agreed(mpi, companion.communicator, path, name.as_ref().map(|_| [ways, 0]));
         let ((name, info), [[least, greatest], _]) = (name?, all?);
         if least != greatest {
             return Err(refused(path, "the ranks open it with different options"));
         }
         // SAFETY: a constant of the library.
         let mut file = unsafe { ffi::RSMPI_FILE_NULL };
-        let code = quietly(|| {
+        let code = quietly(mpi, || {
             // SAFETY: the communicator is live, and the name a string of C; there is room for a handle.
             unsafe {
-                ffi::MPI_File_open(
-                    companion.communicator,
-                    name.as_ptr(),
-                    mode as c_int,
-                    info.0,
-                    &raw mut file,
-                )
+                mpi.MPI_File_open(companion.communicator, name.as_ptr(), mode as c_int, info.0, &raw mut file)
             }
         });
-        of_file(path, "MPI_File_open", code)?;
+        of_file(mpi, path, "MPI_File_open", code)?;
         let (path, thread) = (path.to_owned(), PhantomData);
         let file = File {
             handle: file,
@@ -230,7 +227,7 @@ impl FileOptions {
         };
         // SAFETY: the file is open.
         file.call("MPI_File_set_errhandler", |file| unsafe {
-            ffi::MPI_File_set_errhandler(file, ffi::RSMPI_ERRORS_RETURN)
+            mpi.MPI_File_set_errhandler(file, ffi::RSMPI_ERRORS_RETURN)
         })?;
         if self.truncate {
             file.set_size(0)?;
@@ -262,9 +259,10 @@ impl File {
     /// # Errors
     /// [`Error::File`] if the call fails.
     pub fn size(&self) -> Result<u64, Error> {
+        let mpi = &ready()?;
         let mut size: MPI_Offset = 0;
         // SAFETY: the file is open; there is room for a number.
-        self.call("MPI_File_get_size", |file| unsafe { ffi::MPI_File_get_size(file, &raw mut size) })?;
+        self.call("MPI_File_get_size", |file| unsafe { mpi.MPI_File_get_size(file, &raw mut size) })?;
         Ok(u64::try_from(size).unwrap_or(0))
     }
 
@@ -273,9 +271,10 @@ impl File {
     /// # Errors
     /// [`Error::File`] if the call fails.
     pub fn set_size(&self, size: u64) -> Result<(), Error> {
+        let mpi = &ready()?;
         let size = self.offset(size)?;
         // SAFETY: the file is open.
-        self.call("MPI_File_set_size", |file| unsafe { ffi::MPI_File_set_size(file, size) })
+        self.call("MPI_File_set_size", |file| unsafe { mpi.MPI_File_set_size(file, size) })
     }
 
     /// Writes everything to the storage, and makes it visible to other ranks (`MPI_File_sync`). All ranks
@@ -284,8 +283,9 @@ impl File {
     /// # Errors
     /// [`Error::File`] if the call fails.
     pub fn sync(&self) -> Result<(), Error> {
+        let mpi = &ready()?;
         // SAFETY: the file is open.
-        self.call("MPI_File_sync", |file| unsafe { ffi::MPI_File_sync(file) })
+        self.call("MPI_File_sync", |file| unsafe { mpi.MPI_File_sync(file) })
     }
 
     /// Closes the file (`MPI_File_close`). All ranks must make this call, or drop the file.
@@ -293,8 +293,9 @@ impl File {
     /// # Errors
     /// [`Error::File`] if the call fails.
     pub fn close(mut self) -> Result<(), Error> {
+        let mpi = &ready()?;
         let code = self.end()?;
-        of_file(&self.path, "MPI_File_close", code)
+        of_file(mpi, &self.path, "MPI_File_close", code)
     }
 
     /// Writes packed values at an offset (`MPI_File_write_at`).
@@ -302,8 +303,9 @@ impl File {
     /// # Errors
     /// [`Error::File`] if the call fails, or writes fewer bytes.
     pub fn write_at<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
         self.has_no_view()?;
-        self.write(offset, &self.outgoing(message)?)
+        self.write(mpi, offset, &self.outgoing(message)?)
     }
 
     /// Writes packed values at an offset of each rank, together with the other ranks. Each rank makes its own
@@ -312,8 +314,9 @@ impl File {
     /// # Errors
     /// The errors of [`write_at`](Self::write_at); [`Error::File`] if another rank has an error.
     pub fn write_at_all<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
         let written = self.write_at(offset, message);
-        self.all_together(written)
+        self.all_together(mpi, written)
     }
 
     /// Reads values at an offset (`MPI_File_read_at`).
@@ -322,8 +325,9 @@ impl File {
     /// [`Error::File`] if the call fails, or if the file ends before; [`Error::InvalidValue`], which leaves
     /// all values unchanged. After another error, some values may have been read.
     pub fn read_at<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
         self.has_no_view()?;
-        self.read(offset, into)
+        self.read(mpi, offset, into)
     }
 
     /// Reads values at an offset of each rank, together with the other ranks. Each rank makes its own call
@@ -332,8 +336,9 @@ impl File {
     /// # Errors
     /// The errors of [`read_at`](Self::read_at); [`Error::File`] if another rank has an error.
     pub fn read_at_all<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
         let read = self.read_at(offset, into);
-        self.all_together(read)
+        self.all_together(mpi, read)
     }
 
     /// Writes packed values behind those of all lower ranks, at the end of what was written so before. All
@@ -342,10 +347,11 @@ impl File {
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all). The values of other ranks may have been written.
     pub fn write_ordered<M: Sendable + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
         let own = self.has_no_view().and_then(|()| self.outgoing(message));
-        let offset = self.take_turn(own.as_ref().map_or(0, |own| own.size))?;
-        let written = own.and_then(|own| self.write(offset, &own));
-        self.all_together(written)
+        let offset = self.take_turn(mpi, own.as_ref().map_or(0, |own| own.size))?;
+        let written = own.and_then(|own| self.write(mpi, offset, &own));
+        self.all_together(mpi, written)
     }
 
     /// Reads values behind those of all lower ranks, at the end of what was read or written so before. All
@@ -354,9 +360,10 @@ impl File {
     /// # Errors
     /// The errors of [`read_at_all`](Self::read_at_all).
     pub fn read_ordered<M: Receivable + ?Sized>(&mut self, into: &mut M) -> Result<(), Error> {
-        let offset = self.take_turn(into.packed_size())?;
-        let read = self.has_no_view().and_then(|()| self.read(offset, into));
-        self.all_together(read)
+        let mpi = &ready()?;
+        let offset = self.take_turn(mpi, into.packed_size())?;
+        let read = self.has_no_view().and_then(|()| self.read(mpi, offset, into));
+        self.all_together(mpi, read)
     }
 
     /// Sets the offset of the next call in the order of the ranks, as `MPI_File_seek_shared` does. All ranks
@@ -380,13 +387,14 @@ impl File {
         offset: u64,
         message: &M,
     ) -> Result<PendingWrite<'_>, Error> {
+        let mpi = &ready()?;
         self.has_no_view().and_then(|()| self.writes())?;
         let (size, offset) = (self.few("MPI_File_iwrite_at", message.packed_size())?, self.offset(offset)?);
         let request = Request::of_file(pack_with_room(message, size)?, |place, request| {
             let (place, count) = (place.cast_const().cast(), size as c_int);
             self.call("MPI_File_iwrite_at", |file| {
                 // SAFETY: the bytes are in a buffer that the request keeps.
-                unsafe { ffi::MPI_File_iwrite_at(file, offset, place, count, byte(), request) }
+                unsafe { mpi.MPI_File_iwrite_at(file, offset, place, count, byte(), request) }
             })
         })?;
         Ok(PendingWrite { transfer: Transfer::new(self, request, size) })
@@ -402,15 +410,16 @@ impl File {
         offset: u64,
         into: &'a mut M,
     ) -> Result<PendingRead<'a, M>, Error> {
+        let mpi = &ready()?;
         self.has_no_view().and_then(|()| self.reads())?;
         // Open MPI waits for ever for what is behind the end.
-        self.holds(offset, into.packed_size())?;
+        self.holds(mpi, offset, into.packed_size())?;
         let (size, offset) = (self.few("MPI_File_iread_at", into.packed_size())?, self.offset(offset)?);
         let request = Request::of_file(PackBuffer::with_room(size)?, |place, request| {
             let (place, count) = (place.cast(), size as c_int);
             self.call("MPI_File_iread_at", |file| {
                 // SAFETY: the buffer has room for the bytes, and the request keeps it.
-                unsafe { ffi::MPI_File_iread_at(file, offset, place, count, byte(), request) }
+                unsafe { mpi.MPI_File_iread_at(file, offset, place, count, byte(), request) }
             })
         })?;
         Ok(PendingRead { transfer: Transfer::new(self, request, size), into })
@@ -435,9 +444,10 @@ impl File {
         P: Distributed<D> + ?Sized,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
+        let mpi = &ready()?;
         let locals = Local::<T, D>::all(own);
         let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
-        self.write_parts(offset, locals, &[array][usize::from(!has_part)..])
+        self.write_parts(mpi, offset, locals, &[array][usize::from(!has_part)..])
     }
 
     /// Like [`write_distributed`](Self::write_distributed), for ranks with several parts: one array for each.
@@ -455,11 +465,13 @@ impl File {
         P: Distributed<D> + ?Sized,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        self.write_parts(offset, Local::all(own), arrays)
+        let mpi = &ready()?;
+        self.write_parts(mpi, offset, Local::all(own), arrays)
     }
 
     fn write_parts<T, const D: usize, S>(
         &mut self,
+        mpi: &Usable,
         offset: u64,
         locals: Result<Vec<Local<T, D>>, Error>,
         arrays: &[&S],
@@ -472,12 +484,12 @@ impl File {
             let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place(region))?;
             Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
         });
-        self.each_part(offset, placed, |file, runs, part| {
+        self.each_part(mpi, offset, placed, |file, runs, part| {
             let view = part.map(|(local, place)| View::new(*place, &local.here));
             let own = view.as_ref().map_or(Ok(Packed::nothing()), |view| file.outgoing(view));
             match runs {
-                Some(runs) => file.write_runs(runs, &own?),
-                None => file.write_view(own.map(|own| (0, own))),
+                Some(runs) => file.write_runs(mpi, runs, &own?),
+                None => file.write_view(mpi, own.map(|own| (0, own))),
             }
         })
     }
@@ -500,9 +512,10 @@ impl File {
         P: Distributed<D> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
+        let mpi = &ready()?;
         let locals = Local::<T, D>::all(own);
         let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
-        self.read_parts(offset, locals, &mut [array][usize::from(!has_part)..])
+        self.read_parts(mpi, offset, locals, &mut [array][usize::from(!has_part)..])
     }
 
     /// Like [`read_distributed`](Self::read_distributed), for ranks with several parts: one array for each.
@@ -520,11 +533,13 @@ impl File {
         P: Distributed<D> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        self.read_parts(offset, Local::all(own), arrays)
+        let mpi = &ready()?;
+        self.read_parts(mpi, offset, Local::all(own), arrays)
     }
 
     fn read_parts<T, const D: usize, R>(
         &mut self,
+        mpi: &Usable,
         offset: u64,
         locals: Result<Vec<Local<T, D>>, Error>,
         arrays: &mut [&mut R],
@@ -537,13 +552,13 @@ impl File {
             let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place_mut(region))?;
             Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
         });
-        self.each_part(offset, placed, |file, runs, part| {
+        self.each_part(mpi, offset, placed, |file, runs, part| {
             let into = part.map(|(local, place)| ViewMut::new(*place, &local.here));
             match (runs, into) {
-                (Some(runs), Some(mut into)) => file.read_runs(runs, &mut into),
+                (Some(runs), Some(mut into)) => file.read_runs(mpi, runs, &mut into),
                 (Some(_), None) => Ok(()),
-                (None, Some(mut into)) => file.read_view(Ok(0), &mut into),
-                (None, None) => file.read_view::<[u8]>(Ok(0), &mut []),
+                (None, Some(mut into)) => file.read_view(mpi, Ok(0), &mut into),
+                (None, None) => file.read_view::<[u8]>(mpi, Ok(0), &mut []),
             }
         })
     }
@@ -553,6 +568,7 @@ impl File {
     /// calls without one.
     fn each_part<T: MpiDatatype, const D: usize>(
         &mut self,
+        mpi: &Usable,
         offset: u64,
         parts: Result<Vec<(Local<T, D>, Place)>, Error>,
         mut transfer: impl FnMut(&Self, Option<Vec<Run>>, Option<&(Local<T, D>, Place)>) -> Result<(), Error>,
@@ -567,7 +583,7 @@ impl File {
             let is_short = parts.iter().any(|(local, _)| Run::are_short(&local.there));
             [parts.len() as u64, is_short.into()]
         });
-        let all = agreed(self.companion.communicator, &self.path, own);
+        let all = agreed(mpi, self.companion.communicator, &self.path, own);
         let ((parts, at), [[_, rounds], [_, are_short]]) = (parts?, all?);
         let mut transferred = Ok(());
         if are_short == 0 {
@@ -575,20 +591,20 @@ impl File {
                 transferred =
                     transferred.and(transfer(self, Some(Run::all(&part.0.there, offset)), Some(part)));
             }
-            return self.all_together(transferred);
+            return self.all_together(mpi, transferred);
         }
         let selections = parts.iter().map(|(local, _)| Selection::of(&local.there)?.datatype());
         let views = selections.collect::<Result<Vec<_>, _>>();
         let views = views.and_then(|views| Ok((views, Selection::nothing::<T>().datatype()?)));
-        let all = agreed(self.companion.communicator, &self.path, views.as_ref().map(|_| [0; 2]));
+        let all = agreed(mpi, self.companion.communicator, &self.path, views.as_ref().map(|_| [0; 2]));
         let ((views, nothing), _) = (views?, all?);
         // All ranks make all rounds.
         for round in 0..rounds as usize {
-            self.set_view(at, views.get(round).unwrap_or(&nothing))?;
+            self.set_view(mpi, at, views.get(round).unwrap_or(&nothing))?;
             transferred = transferred.and(transfer(self, None, parts.get(round)));
         }
-        self.end_view()?;
-        self.all_together(transferred)
+        self.end_view(mpi)?;
+        self.all_together(mpi, transferred)
     }
 
     /// Returns a view of the file: the elements that a layout selects in an array from the offset on, in the
@@ -616,32 +632,33 @@ impl File {
     where
         L: Layout<Selects: WholeElements>,
     {
+        let mpi = &ready()?;
         let own = Selection::of(layout).and_then(|selection| {
             let (tile, size) = (selection.extent(), layout.count() as u64);
             Ok((Tiles { offset, tile, elements: size }, selection.datatype()?, self.offset(offset)?))
         });
-        let all = agreed(self.companion.communicator, &self.path, own.as_ref().map(|_| [0; 2]));
+        let all = agreed(mpi, self.companion.communicator, &self.path, own.as_ref().map(|_| [0; 2]));
         let ((tiles, datatype, at), _) = (own?, all?);
-        self.set_view(at, &datatype)?;
+        self.set_view(mpi, at, &datatype)?;
         Ok(FileView { file: self, tiles, elements: PhantomData })
     }
 
     /// Sets the view. All ranks must make this call.
-    fn set_view(&mut self, offset: MPI_Offset, part: &LayoutDatatype) -> Result<(), Error> {
+    fn set_view(&mut self, mpi: &Usable, offset: MPI_Offset, part: &LayoutDatatype) -> Result<(), Error> {
         self.has_view = true;
         self.call("MPI_File_set_view", |file| {
             let (part, native) = (part.as_raw(), c"native".as_ptr());
             // SAFETY: the file is open, and the datatype committed.
-            unsafe { ffi::MPI_File_set_view(file, offset, byte(), part, native, ffi::RSMPI_INFO_NULL) }
+            unsafe { mpi.MPI_File_set_view(file, offset, byte(), part, native, ffi::RSMPI_INFO_NULL) }
         })
     }
 
     /// Sets the view of all bytes. All ranks must make this call.
-    fn end_view(&mut self) -> Result<(), Error> {
+    fn end_view(&mut self, mpi: &Usable) -> Result<(), Error> {
         self.call("MPI_File_set_view", |file| {
             let native = c"native".as_ptr();
             // SAFETY: the file is open.
-            unsafe { ffi::MPI_File_set_view(file, 0, byte(), byte(), native, ffi::RSMPI_INFO_NULL) }
+            unsafe { mpi.MPI_File_set_view(file, 0, byte(), byte(), native, ffi::RSMPI_INFO_NULL) }
         })?;
         self.has_view = false;
         Ok(())
@@ -659,14 +676,14 @@ impl File {
     }
 
     /// Returns the result of a call of all ranks: an error if another rank has one.
-    fn all_together(&self, own: Result<(), Error>) -> Result<(), Error> {
-        let all = agreed(self.companion.communicator, &self.path, own.as_ref().map(|()| [0; 2]));
+    fn all_together(&self, mpi: &Usable, own: Result<(), Error>) -> Result<(), Error> {
+        let all = agreed(mpi, self.companion.communicator, &self.path, own.as_ref().map(|()| [0; 2]));
         own.and(all.map(|_| ()))
     }
 
     /// Returns the offset of this rank's bytes in a call in the order of the ranks.
-    fn take_turn(&mut self, size: usize) -> Result<u64, Error> {
-        let [before, all] = sums(self.companion.communicator, size as u64)?;
+    fn take_turn(&mut self, mpi: &Usable, size: usize) -> Result<u64, Error> {
+        let [before, all] = sums(mpi, self.companion.communicator, size as u64)?;
         let offset = self.ordered.saturating_add(before);
         self.ordered = self.ordered.saturating_add(all);
         Ok(offset)
@@ -687,94 +704,115 @@ impl File {
     }
 
     /// Writes bytes from an offset on.
-    fn write(&self, offset: u64, own: &Packed<'_>) -> Result<(), Error> {
-        self.write_runs([Run { at: offset, bytes: 0..own.size }], own)
+    fn write(&self, mpi: &Usable, offset: u64, own: &Packed<'_>) -> Result<(), Error> {
+        self.write_runs(mpi, [Run { at: offset, bytes: 0..own.size }], own)
     }
 
-    fn write_runs(&self, runs: impl IntoIterator<Item = Run>, own: &Packed<'_>) -> Result<(), Error> {
+    fn write_runs(
+        &self,
+        mpi: &Usable,
+        runs: impl IntoIterator<Item = Run>,
+        own: &Packed<'_>,
+    ) -> Result<(), Error> {
         self.transfer("MPI_File_write_at", runs, |file, at, bytes, status| {
             let (place, count) = own.part(bytes);
             // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-            unsafe { ffi::MPI_File_write_at(file, at, place.cast(), count, byte(), status) }
+            unsafe { mpi.MPI_File_write_at(file, at, place.cast(), count, byte(), status) }
         })
     }
 
     /// Reads values from an offset on.
-    fn read<M: Receivable + ?Sized>(&self, offset: u64, into: &mut M) -> Result<(), Error> {
-        self.read_runs([Run { at: offset, bytes: 0..into.packed_size() }], into)
+    fn read<M: Receivable + ?Sized>(&self, mpi: &Usable, offset: u64, into: &mut M) -> Result<(), Error> {
+        self.read_runs(mpi, [Run { at: offset, bytes: 0..into.packed_size() }], into)
     }
 
     fn read_runs<M: Receivable + ?Sized>(
         &self,
+        mpi: &Usable,
         runs: impl IntoIterator<Item = Run>,
         into: &mut M,
     ) -> Result<(), Error> {
         self.reads()?;
         let mut room = Room::of(into)?;
-        self.fill(runs, &mut room)?;
+        self.fill(mpi, runs, &mut room)?;
         room.unpack(into)
     }
 
-    fn fill(&self, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result<(), Error> {
+    fn fill(&self, mpi: &Usable, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result<(), Error> {
         self.transfer("MPI_File_read_at", runs, |file, at, bytes, status| {
             let (place, count) = room.part(bytes);
             // SAFETY: the room has the bytes.
-            unsafe { ffi::MPI_File_read_at(file, at, place.cast(), count, byte(), status) }
+            unsafe { mpi.MPI_File_read_at(file, at, place.cast(), count, byte(), status) }
         })
     }
 
     /// Writes bytes from an offset in bytes of the view on. All ranks must make this call.
-    fn write_view(&self, own: Result<(u64, Packed<'_>), Error>) -> Result<(), Error> {
+    fn write_view(&self, mpi: &Usable, own: Result<(u64, Packed<'_>), Error>) -> Result<(), Error> {
         if Current::HIDES_FILE_ERRORS {
             let (offset, own) = own?;
-            return self.write(offset, &own);
+            return self.write(mpi, offset, &own);
         }
         let own = own.and_then(|own| self.within(own.0, own.1.size).map(|()| own));
-        let rounds = self.rounds(own.as_ref().map(|(_, own)| own.size));
+        let rounds = self.rounds(mpi, own.as_ref().map(|(_, own)| own.size));
         let (offset, own) = own?;
-        self.transfer_all("MPI_File_write_at_all", offset, own.size, rounds?, |file, at, bytes, status| {
-            let (place, count) = own.part(bytes);
-            // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-            unsafe { ffi::MPI_File_write_at_all(file, at, place.cast(), count, byte(), status) }
-        })
+        self.transfer_all(
+            mpi,
+            "MPI_File_write_at_all",
+            offset,
+            own.size,
+            rounds?,
+            |file, at, bytes, status| {
+                let (place, count) = own.part(bytes);
+                // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
+                unsafe { mpi.MPI_File_write_at_all(file, at, place.cast(), count, byte(), status) }
+            },
+        )
     }
 
     /// Reads values from an offset in bytes of the view on. All ranks must make this call.
     fn read_view<M: Receivable + ?Sized>(
         &self,
+        mpi: &Usable,
         offset: Result<u64, Error>,
         into: &mut M,
     ) -> Result<(), Error> {
         let room = offset.and_then(|offset| {
             self.reads()?;
-            self.holds(offset, into.packed_size())?;
+            self.holds(mpi, offset, into.packed_size())?;
             Ok((offset, Room::of(into)?))
         });
         if Current::HIDES_FILE_ERRORS {
             let (offset, mut room) = room?;
-            self.fill([Run { at: offset, bytes: 0..room.size }], &mut room)?;
+            self.fill(mpi, [Run { at: offset, bytes: 0..room.size }], &mut room)?;
             return room.unpack(into);
         }
-        let rounds = self.rounds(room.as_ref().map(|(_, room)| room.size));
+        let rounds = self.rounds(mpi, room.as_ref().map(|(_, room)| room.size));
         let (offset, mut room) = room?;
-        self.transfer_all("MPI_File_read_at_all", offset, room.size, rounds?, |file, at, bytes, status| {
-            let (place, count) = room.part(bytes);
-            // SAFETY: the room has the bytes.
-            unsafe { ffi::MPI_File_read_at_all(file, at, place.cast(), count, byte(), status) }
-        })?;
+        self.transfer_all(
+            mpi,
+            "MPI_File_read_at_all",
+            offset,
+            room.size,
+            rounds?,
+            |file, at, bytes, status| {
+                let (place, count) = room.part(bytes);
+                // SAFETY: the room has the bytes.
+                unsafe { mpi.MPI_File_read_at_all(file, at, place.cast(), count, byte(), status) }
+            },
+        )?;
         room.unpack(into)
     }
 
     /// Checks that the file has so many bytes of the view behind an offset. MPICH reads what is behind the
     /// end of a file without an error in views.
-    fn holds(&self, offset: u64, size: usize) -> Result<(), Error> {
+    fn holds(&self, mpi: &Usable, offset: u64, size: usize) -> Result<(), Error> {
         if size == 0 {
             return Ok(());
         }
         let (last, mut at) = (self.offset(offset.saturating_add(size as u64 - 1))?, 0);
         self.call("MPI_File_get_byte_offset", |file| {
             // SAFETY: the file is open; there is room for a number.
-            unsafe { ffi::MPI_File_get_byte_offset(file, last, &raw mut at) }
+            unsafe { mpi.MPI_File_get_byte_offset(file, last, &raw mut at) }
         })?;
         let found = self.size()?;
         if u64::try_from(at).is_ok_and(|at| at < found) {
@@ -784,9 +822,9 @@ impl File {
     }
 
     /// Returns the number of calls for the bytes of the rank with the most.
-    fn rounds(&self, size: Result<usize, &Error>) -> Result<u64, Error> {
+    fn rounds(&self, mpi: &Usable, size: Result<usize, &Error>) -> Result<u64, Error> {
         let own = size.map(|size| [size.div_ceil(MOST) as u64, 0]);
-        agreed(self.companion.communicator, &self.path, own).map(|[[_, rounds], _]| rounds)
+        agreed(mpi, self.companion.communicator, &self.path, own).map(|[[_, rounds], _]| rounds)
     }
 
     /// Checks that a file can have so many bytes behind an offset.
@@ -801,13 +839,13 @@ impl File {
         runs: impl IntoIterator<Item = Run>,
         mut call: impl FnMut(MPI_File, MPI_Offset, Range<usize>, *mut MPI_Status) -> c_int,
     ) -> Result<(), Error> {
-        ready()?;
-        without_communicator(|| {
+        let mpi = &ready()?;
+        without_communicator(mpi, || {
             runs.into_iter().flat_map(Run::parts).try_for_each(|Run { at, bytes }| {
                 self.within(at, bytes.len())?;
                 let (at, size, mut status) = (self.offset(at)?, bytes.len(), no_status());
-                of_file(&self.path, name, call(self.handle, at, bytes, &raw mut status))?;
-                self.complete(size, size_of(&status))
+                of_file(mpi, &self.path, name, call(self.handle, at, bytes, &raw mut status))?;
+                self.complete(size, size_of(mpi, &status))
             })
         })
     }
@@ -816,6 +854,7 @@ impl File {
     /// transferred.
     fn transfer_all(
         &self,
+        mpi: &Usable,
         name: &'static str,
         offset: u64,
         size: usize,
@@ -830,7 +869,7 @@ impl File {
             let called = self.call(name, |file| call(file, at, bytes, &raw mut status));
             // All ranks make all calls.
             match called {
-                Ok(()) => done += size_of(&status),
+                Ok(()) => done += size_of(mpi, &status),
                 Err(error) => failed = failed.and(Err(error)),
             }
         }
@@ -840,8 +879,8 @@ impl File {
 
     /// Makes a call on the file, and adds its path to an error.
     fn call(&self, name: &'static str, call: impl FnOnce(MPI_File) -> c_int) -> Result<(), Error> {
-        ready()?;
-        of_file(&self.path, name, quietly(|| call(self.handle)))
+        let mpi = &ready()?;
+        of_file(mpi, &self.path, name, quietly(mpi, || call(self.handle)))
     }
 
     /// Checks that all bytes were transferred.
@@ -879,7 +918,7 @@ impl File {
 
     /// Closes the file, and returns the code.
     fn end(&mut self) -> Result<c_int, Error> {
-        ready()?;
+        let mpi = &ready()?;
         // SAFETY: a constant of the library.
         let null = unsafe { ffi::RSMPI_FILE_NULL };
         let mut file = mem::replace(&mut self.handle, null);
@@ -889,7 +928,7 @@ impl File {
         // Dropping requests waits for them.
         self.pending.get_mut().clear();
         // SAFETY: the file is open, and is closed once.
-        Ok(quietly(|| unsafe { ffi::MPI_File_close(&raw mut file) }))
+        Ok(quietly(mpi, || unsafe { mpi.MPI_File_close(&raw mut file) }))
     }
 }
 
@@ -924,10 +963,11 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// [`Error::Signature`] if the values have other types than the elements; [`Error::File`] if the view has
     /// no elements but there are values, if the call fails, or writes fewer bytes.
     pub fn write_at_all<M: Sendable + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
         let own = self.place(position, message);
         let own = own.and_then(|offset| Ok((offset, self.file.outgoing(message)?)));
-        let written = self.file.write_view(own);
-        self.file.all_together(written)
+        let written = self.file.write_view(mpi, own);
+        self.file.all_together(mpi, written)
     }
 
     /// Writes values at a position (`MPI_File_write_at`).
@@ -935,8 +975,9 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all).
     pub fn write_at<M: Sendable + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
         let offset = self.place(position, message)?;
-        self.file.write(offset, &self.file.outgoing(message)?)
+        self.file.write(mpi, offset, &self.file.outgoing(message)?)
     }
 
     /// Reads values at a position, together with the other ranks (`MPI_File_read_at_all`).
@@ -946,8 +987,9 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// [`Error::InvalidValue`], which leaves all values unchanged. After another error, some values may have
     /// been read.
     pub fn read_at_all<M: Receivable + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
-        let read = self.file.read_view(self.place(position, into), into);
-        self.file.all_together(read)
+        let mpi = &ready()?;
+        let read = self.file.read_view(mpi, self.place(position, into), into);
+        self.file.all_together(mpi, read)
     }
 
     /// Reads values at a position (`MPI_File_read_at`).
@@ -955,9 +997,10 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// # Errors
     /// The errors of [`read_at_all`](Self::read_at_all).
     pub fn read_at<M: Receivable + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
         let offset = self.place(position, into)?;
-        self.file.holds(offset, into.packed_size())?;
-        self.file.read(offset, into)
+        self.file.holds(mpi, offset, into.packed_size())?;
+        self.file.read(mpi, offset, into)
     }
 
     /// Returns the offset of a position in bytes of the view, and checks that values fit there.
@@ -979,7 +1022,8 @@ impl<T: MpiDatatype> FileView<'_, T> {
 
 impl<T> Drop for FileView<'_, T> {
     fn drop(&mut self) {
-        let _ = self.file.end_view();
+        let Ok(mpi) = &ready() else { return };
+        let _ = self.file.end_view(mpi);
     }
 }
 
@@ -1008,11 +1052,11 @@ impl<'f> Transfer<'f> {
     }
 
     /// Waits for the transfer, and returns the request with its buffer.
-    fn finish(self, name: &'static str) -> Result<Option<Request>, Error> {
+    fn finish(self, mpi: &Usable, name: &'static str) -> Result<Option<Request>, Error> {
         let Some(mut request) = self.file.pending.borrow_mut()[self.number].take() else { return Ok(None) };
         match request.advance(true)? {
-            Some(Ok(status)) => self.file.complete(self.size, size_of(&status))?,
-            Some(Err(code)) => of_file(&self.file.path, name, code)?,
+            Some(Ok(status)) => self.file.complete(self.size, size_of(mpi, &status))?,
+            Some(Err(code)) => of_file(mpi, &self.file.path, name, code)?,
             None => {}
         }
         Ok(Some(request))
@@ -1043,7 +1087,8 @@ impl PendingWrite<'_> {
     /// # Errors
     /// The errors of [`File::write_at`].
     pub fn finish(self) -> Result<(), Error> {
-        self.transfer.finish("MPI_File_iwrite_at").map(|_| ())
+        let mpi = &ready()?;
+        self.transfer.finish(mpi, "MPI_File_iwrite_at").map(|_| ())
     }
 }
 
@@ -1060,8 +1105,9 @@ impl<M: Receivable + ?Sized> PendingRead<'_, M> {
     /// # Errors
     /// The errors of [`File::read_at`].
     pub fn finish(self) -> Result<(), Error> {
+        let mpi = &ready()?;
         let size = self.transfer.size;
-        match self.transfer.finish("MPI_File_iread_at")? {
+        match self.transfer.finish(mpi, "MPI_File_iread_at")? {
             Some(request) => self.into.unpack(&request.buffer()[..size]),
             None => Ok(()),
         }
@@ -1109,14 +1155,19 @@ impl<'m> Packed<'m> {
 struct Info(MPI_Info);
 
 impl Info {
-    fn of(path: &Path, hints: &[(String, String)]) -> Result<Self, Error> {
+    fn of(mpi: &Usable, path: &Path, hints: &[(String, String)]) -> Result<Self, Error> {
         // SAFETY: a constant of the library.
         let mut info = Self(unsafe { ffi::RSMPI_INFO_NULL });
         if hints.is_empty() {
             return Ok(info);
         }
         // SAFETY: there is room for a handle.
-        of_file(path, "MPI_Info_create", quietly(|| unsafe { ffi::MPI_Info_create(&raw mut info.0) }))?;
+        of_file(
+            mpi,
+            path,
+            "MPI_Info_create",
+            quietly(mpi, || unsafe { mpi.MPI_Info_create(&raw mut info.0) }),
+        )?;
         for (key, value) in hints {
             let text = |text: &str| {
                 CString::new(text)
@@ -1124,8 +1175,8 @@ impl Info {
             };
             let (key, value) = (text(key)?, text(value)?);
             // SAFETY: the object is live, and both are strings of C.
-            let code = quietly(|| unsafe { ffi::MPI_Info_set(info.0, key.as_ptr(), value.as_ptr()) });
-            of_file(path, "MPI_Info_set", code)?;
+            let code = quietly(mpi, || unsafe { mpi.MPI_Info_set(info.0, key.as_ptr(), value.as_ptr()) });
+            of_file(mpi, path, "MPI_Info_set", code)?;
         }
         Ok(info)
     }
@@ -1133,10 +1184,11 @@ impl Info {
 
 impl Drop for Info {
     fn drop(&mut self) {
+        let Ok(mpi) = &ready() else { return };
         // SAFETY: a constant of the library.
         if self.0 != unsafe { ffi::RSMPI_INFO_NULL } {
             // SAFETY: the object was made here, and is freed once.
-            quietly(|| unsafe { ffi::MPI_Info_free(&raw mut self.0) });
+            quietly(mpi, || unsafe { mpi.MPI_Info_free(&raw mut self.0) });
         }
     }
 }
@@ -1191,26 +1243,28 @@ impl Room {
 }
 
 /// Makes a call whose errors have no communicator, and returns its error.
-fn quietly(call: impl FnOnce() -> c_int) -> c_int {
-    without_communicator(|| true_code(call()))
+fn quietly(mpi: &Usable, call: impl FnOnce() -> c_int) -> c_int {
+    without_communicator(mpi, || true_code(call()))
 }
 
 /// Returns the error of a call on a file, with its path. MPICH passes codes of one rank to the others, where
 /// `MPI_Error_string` does not know them. All ranks know the class.
-fn of_file(path: &Path, name: &'static str, code: c_int) -> Result<(), Error> {
-    checked(name, class_of(true_code(code))).map_err(|error| refused(path, Error::from(error).to_string()))
+fn of_file(mpi: &Usable, path: &Path, name: &'static str, code: c_int) -> Result<(), Error> {
+    checked(mpi, name, class_of(mpi, true_code(code)))
+        .map_err(|error| refused(path, Error::from(error).to_string()))
 }
 
 /// Returns the least and the greatest of all ranks, of each of two numbers. If a rank has an error instead,
 /// all ranks return one.
 fn agreed(
+    mpi: &Usable,
     communicator: MPI_Comm,
     path: &Path,
     own: Result<[u64; 2], &Error>,
 ) -> Result<[[u64; 2]; 2], Error> {
     let failed = u64::from(own.is_err());
     let [first, second] = own.unwrap_or_default();
-    let [first, second, [_, failed]] = least_and_greatest(communicator, [first, second, failed])?;
+    let [first, second, [_, failed]] = least_and_greatest(mpi, communicator, [first, second, failed])?;
     if failed > 0 {
         Err(refused(path, "another rank has an error in this call"))
     } else {

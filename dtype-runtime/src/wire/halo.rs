@@ -8,7 +8,7 @@
 use std::{fmt, marker::PhantomData, sync::Arc};
 
 use ::mpi::{
-    ffi::{self, MPI_Comm},
+    ffi::MPI_Comm,
     raw::AsRaw,
     topology::{CartesianCommunicator, Communicator},
 };
@@ -28,7 +28,7 @@ use crate::{
     layout::{
         ArrayLikeMut, Cells, Dimensions, Halo, HaloPart, halo::number_of, shapes::refused, source::Place,
     },
-    mpi::{called, ready_on},
+    mpi::{Usable, called, ready},
 };
 
 impl<const D: usize> Halo<D> {
@@ -76,9 +76,10 @@ impl<const D: usize> Halo<D> {
         T: MpiDatatype,
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
+        let mpi = &ready()?;
         let mut exchange = self.on(communicator)?;
-        let places = vec![exchange.place(array).map_err(|error| exchange.refuse(error))?];
-        exchange.start_at(&places)?;
+        let places = vec![exchange.place(array).map_err(|error| exchange.refuse(mpi, error))?];
+        exchange.start_at(mpi, &places)?;
         Ok(PendingHalo { exchange: Lent::Own(exchange), places, arrays: PhantomData })
     }
 
@@ -93,9 +94,10 @@ impl<const D: usize> Halo<D> {
         &self,
         communicator: &CartesianCommunicator,
     ) -> Result<HaloExchange<T, D>, Error> {
-        let raw = ready_on(communicator)?;
+        let mpi = &ready()?;
+        let raw = communicator.as_raw();
         // If an error of this rank came before, the tags of the ranks would differ from then on.
-        let (companion, tags) = companion(raw, 3u32.saturating_pow(D as u32))?;
+        let (companion, tags) = companion(mpi, raw, 3u32.saturating_pow(D as u32))?;
         let grid = Grid::<D>::of(communicator)?;
         let parts = self.parts::<T>()?;
         let at = |rank, direction| Peer {
@@ -105,7 +107,7 @@ impl<const D: usize> Halo<D> {
         };
         let (mut sends, mut receives, mut copies) = (Vec::new(), Vec::new(), Vec::new());
         for HaloPart { direction, send, receive } in parts {
-            let Some(rank) = grid.neighbour(direction)? else { continue };
+            let Some(rank) = grid.neighbour(mpi, direction)? else { continue };
             // A message is named by the direction in which it is sent.
             let back = direction.map(|step| -step);
             if rank == grid.rank {
@@ -148,7 +150,7 @@ impl<const D: usize> Grid<D> {
     }
 
     /// Returns the rank of the neighbour in a direction, or `None` if there is none.
-    fn neighbour(&self, direction: [i32; D]) -> Result<Option<i32>, Error> {
+    fn neighbour(&self, mpi: &Usable, direction: [i32; D]) -> Result<Option<i32>, Error> {
         let mut there = self.coordinates;
         for (k, at) in there.iter_mut().enumerate() {
             let beyond = *at + direction[k];
@@ -159,9 +161,9 @@ impl<const D: usize> Grid<D> {
         }
         // rsmpi's call refuses the coordinate 0 of a dimension that is not periodic.
         let (mut rank, communicator) = (0, self.communicator);
-        called("MPI_Cart_rank", communicator, || {
+        called(mpi, "MPI_Cart_rank", communicator, || {
             // SAFETY: the coordinates lie within the grid; there is room for a number.
-            unsafe { ffi::MPI_Cart_rank(communicator, there.as_ptr(), &raw mut rank) }
+            unsafe { mpi.MPI_Cart_rank(communicator, there.as_ptr(), &raw mut rank) }
         })?;
         Ok(Some(rank))
     }
@@ -228,14 +230,15 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let place = self.place(array).map_err(|error| self.refuse(error))?;
+        let mpi = &ready()?;
+        let place = self.place(array).map_err(|error| self.refuse(mpi, error))?;
         if self.is_faster_directly(place) {
             // SAFETY: 1, since the array is borrowed mutably.
-            return unsafe { self.exchange_at(place) };
+            return unsafe { self.exchange_at(mpi, place) };
         }
-        self.start_at(&[place])?;
+        self.start_at(mpi, &[place])?;
         // SAFETY: 1, as above.
-        unsafe { self.finish_at(&[place]) }
+        unsafe { self.finish_at(mpi, &[place]) }
     }
 
     /// Fills the ghost cells of several arrays, with one message for each neighbour. All ranks must pass
@@ -247,10 +250,11 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let places = self.places(arrays).map_err(|error| self.refuse(error))?;
-        self.start_at(&places)?;
+        let mpi = &ready()?;
+        let places = self.places(arrays).map_err(|error| self.refuse(mpi, error))?;
+        self.start_at(mpi, &places)?;
         // SAFETY: 1, since the arrays are borrowed mutably.
-        unsafe { self.finish_at(&places) }
+        unsafe { self.finish_at(mpi, &places) }
     }
 
     /// Starts to fill the ghost cells of an array. The guard lends the own cells to the program until
@@ -266,8 +270,9 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let places = vec![self.place(array).map_err(|error| self.refuse(error))?];
-        self.start_at(&places)?;
+        let mpi = &ready()?;
+        let places = vec![self.place(array).map_err(|error| self.refuse(mpi, error))?];
+        self.start_at(mpi, &places)?;
         Ok(PendingHalo { exchange: Lent::Borrowed(self), places, arrays: PhantomData })
     }
 
@@ -279,8 +284,9 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let places = self.places(arrays).map_err(|error| self.refuse(error))?;
-        self.start_at(&places)?;
+        let mpi = &ready()?;
+        let places = self.places(arrays).map_err(|error| self.refuse(mpi, error))?;
+        self.start_at(mpi, &places)?;
         Ok(PendingHalo { exchange: Lent::Borrowed(self), places, arrays: PhantomData })
     }
 
@@ -304,14 +310,14 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     }
 
     /// Sends the cells of arrays to the neighbours.
-    fn start_at(&mut self, places: &[Place]) -> Result<(), Error> {
+    fn start_at(&mut self, mpi: &Usable, places: &[Place]) -> Result<(), Error> {
         let arrays = places.iter().fold(0usize, |arrays, place| arrays.saturating_add(place.copies));
         if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
-            self.prepare(arrays)?;
+            self.prepare(mpi, arrays)?;
         }
         let Self { sends, prepared, .. } = self;
         match prepared {
-            Some((_, exchange)) => exchange.start(|i, packed| pack(&sends[i].layout, places, packed)),
+            Some((_, exchange)) => exchange.start(mpi, |i, packed| pack(&sends[i].layout, places, packed)),
             None => Ok(()),
         }
     }
@@ -320,10 +326,11 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     ///
     /// # Safety
     /// 1. The arrays at the places are borrowed mutably.
-    unsafe fn finish_at(&mut self, places: &[Place]) -> Result<(), Error> {
+    unsafe fn finish_at(&mut self, mpi: &Usable, places: &[Place]) -> Result<(), Error> {
         let Self { receives, prepared, .. } = self;
         if let Some((_, exchange)) = prepared {
             exchange.finish(
+                mpi,
                 T::FACTS.wire_size,
                 |i, packed| check(&receives[i].layout, places, packed),
                 // SAFETY: 1.
@@ -349,16 +356,16 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     ///
     /// # Safety
     /// 1. The array at the place is borrowed mutably.
-    unsafe fn exchange_at(&mut self, place: Place) -> Result<(), Error> {
+    unsafe fn exchange_at(&mut self, mpi: &Usable, place: Place) -> Result<(), Error> {
         // Messages of an exchange that was forgotten arrive first.
         if let Some((_, exchange)) = &mut self.prepared {
-            exchange.wait()?;
+            exchange.wait(mpi)?;
         }
         let sends = self.sends.iter().map(|message| (message.peer, View::new(place, &message.layout)));
         let receives = self.receives.iter();
         let receives = receives.map(|message| (message.peer, ViewMut::new(place, &message.layout)));
         // SAFETY: 1.
-        directly(sends, receives, || unsafe { self.copy(&[place]) })
+        directly(mpi, sends, receives, || unsafe { self.copy(&[place]) })
     }
 
     /// Copies cells within this process, which is its own neighbour.
@@ -371,10 +378,10 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     }
 
     /// Tells the neighbours of an error of this rank, and returns it.
-    fn refuse(&mut self, error: Error) -> Error {
+    fn refuse(&mut self, mpi: &Usable, error: Error) -> Error {
         // Messages of an exchange that was forgotten arrive first.
         self.prepared = None;
-        Exchange::refuse(Arc::clone(&self.companion), self.planned(1), error)
+        Exchange::refuse(mpi, Arc::clone(&self.companion), self.planned(1), error)
     }
 
     /// Returns the messages for so many arrays.
@@ -389,11 +396,11 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     }
 
     /// Makes requests and buffers for so many arrays.
-    fn prepare(&mut self, arrays: usize) -> Result<(), Error> {
+    fn prepare(&mut self, mpi: &Usable, arrays: usize) -> Result<(), Error> {
         // Messages of an exchange that was forgotten arrive first.
         self.prepared = None;
         let [sends, receives] = self.planned(arrays)?;
-        let exchange = Exchange::new(Arc::clone(&self.companion), &sends, &receives)?;
+        let exchange = Exchange::new(mpi, Arc::clone(&self.companion), &sends, &receives)?;
         self.prepared = Some((arrays, exchange));
         Ok(())
     }
@@ -442,7 +449,8 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     /// # Errors
     /// If an MPI call fails.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.exchange.get().prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done())
+        let mpi = &ready()?;
+        self.exchange.get().prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done(mpi))
     }
 
     /// Waits for the cells of the neighbours, and writes them to the ghost cells.
@@ -450,8 +458,9 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     /// # Errors
     /// The errors of [`HaloExchange::exchange`]. After an error, no ghost cell has been written.
     pub fn finish(mut self) -> Result<(), Error> {
+        let mpi = &ready()?;
         // SAFETY: 1, since the guard borrows the arrays mutably.
-        unsafe { self.exchange.get().finish_at(&self.places) }
+        unsafe { self.exchange.get().finish_at(mpi, &self.places) }
     }
 }
 

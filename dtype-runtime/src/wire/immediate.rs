@@ -5,7 +5,10 @@ use std::{fmt, marker::PhantomData};
 use ::mpi::{point_to_point::Status, request::Scope};
 
 use super::{Receivable, Sendable, Wire, receive::Posted, request::Peer, send::Sending};
-use crate::Error;
+use crate::{
+    Error,
+    mpi::{Usable, ready},
+};
 
 /// A registration with a scope, which ends when the registration is dropped.
 pub(super) struct Registered<'a, Sc: Scope<'a>> {
@@ -37,9 +40,9 @@ pub struct PendingSend<'a, M: Sendable + ?Sized, Sc: Scope<'a>> {
 }
 
 impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PendingSend<'a, M, Sc> {
-    pub(super) fn new(scope: Sc, message: &'a M, wire: Wire, to: Peer) -> Result<Self, Error> {
+    pub(super) fn new(mpi: &Usable, scope: Sc, message: &'a M, wire: Wire, to: Peer) -> Result<Self, Error> {
         let registered = Registered::with(scope);
-        Ok(Self { sending: Sending::new(message, wire, to, true)?, _registered: registered })
+        Ok(Self { sending: Sending::new(mpi, message, wire, to, true)?, _registered: registered })
     }
 
     /// Returns `true` if the message has been sent (MPI 4.1 section 3.7.3, `MPI_Test`).
@@ -47,7 +50,8 @@ impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PendingSend<'a, M, Sc> {
     /// # Errors
     /// If MPI reports an error, and after `MPI_Finalize`.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.sending.advance(false)
+        let mpi = &ready()?;
+        self.sending.advance(mpi, false)
     }
 
     /// Waits until the message has been sent.
@@ -55,7 +59,8 @@ impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PendingSend<'a, M, Sc> {
     /// # Errors
     /// If MPI reports an error, and after `MPI_Finalize`.
     pub fn wait(mut self) -> Result<(), Error> {
-        self.sending.advance(true).map(|_| ())
+        let mpi = &ready()?;
+        self.sending.advance(mpi, true).map(|_| ())
     }
 }
 
@@ -70,9 +75,9 @@ pub struct PendingReceive<'a, M: Receivable + ?Sized, Sc: Scope<'a>> {
 }
 
 impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
-    pub(super) fn new(scope: Sc, message: &'a mut M, from: Peer) -> Result<Self, Error> {
+    pub(super) fn new(mpi: &Usable, scope: Sc, message: &'a mut M, from: Peer) -> Result<Self, Error> {
         let registered = Registered::with(scope);
-        let posted = Posted::new(message, from)?;
+        let posted = Posted::new(mpi, message, from)?;
         Ok(Self { posted, message, done: None, _registered: registered })
     }
 
@@ -83,7 +88,8 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
     /// The errors of [`receive_values_into`](super::ReceiveOver::receive_values_into). Later calls return the
     /// same error.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.advance(false).map(|done| done.is_some())
+        let mpi = &ready()?;
+        self.advance(mpi, false).map(|done| done.is_some())
     }
 
     /// Waits until the message has arrived and been unpacked.
@@ -91,16 +97,17 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
     /// # Errors
     /// The errors of [`receive_values_into`](super::ReceiveOver::receive_values_into).
     pub fn wait(mut self) -> Result<Status, Error> {
+        let mpi = &ready()?;
         loop {
-            if let Some(status) = self.advance(true)? {
+            if let Some(status) = self.advance(mpi, true)? {
                 return Ok(status);
             }
         }
     }
 
-    fn advance(&mut self, wait: bool) -> Result<Option<Status>, Error> {
+    fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<Option<Status>, Error> {
         if self.done.is_none() {
-            self.done = self.posted.advance(self.message, wait).transpose();
+            self.done = self.posted.advance(mpi, self.message, wait).transpose();
         }
         self.done.clone().transpose()
     }

@@ -10,52 +10,53 @@ use ::mpi::{collective::Root, ffi::MPI_Comm, topology::Communicator};
 use super::request::remote_size;
 use crate::{
     Error,
-    mpi::{is_between_groups, ready_on},
+    mpi::{Usable, is_between_groups},
 };
 
 /// The communicator of a call, and the number of ranks that the call reaches.
 #[derive(Clone, Copy)]
-pub(super) struct Members {
+pub(super) struct Members<'m> {
+    pub mpi: &'m Usable,
     pub communicator: MPI_Comm,
     pub ranks: usize,
 }
 
-/// Returns the members of a call on a communicator, if MPI may be called.
-///
-/// # Errors
-/// Before `MPI_Init`, after `MPI_Finalize`, and on a thread that may not call MPI.
-pub(super) fn members(world: &(impl Communicator + ?Sized)) -> Result<Members, Error> {
-    let communicator = ready_on(world)?;
+/// Returns the members of a call on a communicator.
+pub(super) fn members<'m>(
+    mpi: &'m Usable,
+    world: &(impl Communicator + ?Sized),
+) -> Result<Members<'m>, Error> {
+    let communicator = world.as_raw();
     // For a process of an intercommunicator, rsmpi gives the size of this rank's own group.
-    let ranks = remote_size(communicator)?.unwrap_or_else(|| world.target_size());
-    Ok(Members { communicator, ranks: ranks as usize })
+    let ranks = remote_size(mpi, communicator)?.unwrap_or_else(|| world.target_size());
+    Ok(Members { mpi, communicator, ranks: ranks as usize })
 }
 
 /// Checks that a communicator is an intracommunicator.
-pub(super) fn intracommunicator(communicator: MPI_Comm) -> Result<(), Error> {
+pub(super) fn intracommunicator(mpi: &Usable, communicator: MPI_Comm) -> Result<(), Error> {
     let reason = "this call needs an intracommunicator, but its communicator is an intercommunicator";
-    if is_between_groups(communicator)? { Err(Error::Wire { wire: "packed", reason }) } else { Ok(()) }
+    if is_between_groups(mpi, communicator)? { Err(Error::Wire { wire: "packed", reason }) } else { Ok(()) }
 }
 
 /// The root of a call.
 #[derive(Clone, Copy)]
-pub(super) struct Rooted {
-    pub members: Members,
+pub(super) struct Rooted<'m> {
+    pub members: Members<'m>,
     pub rank: c_int,
     /// `true` if this rank is the root.
     pub is_here: bool,
 }
 
-impl Rooted {
+impl<'m> Rooted<'m> {
     /// Asks the program for the root of a call.
     ///
     /// # Errors
-    /// The errors of [`members`]; [`Error::Rank`] if the root is not a rank of its communicator;
+    /// [`Error::Rank`] if the root is not a rank of its communicator;
     /// [`Error::Wire`] on an intercommunicator, where roots are not ranks (MPI 4.1 section 6.2.3).
-    pub fn of<R: Root + ?Sized>(root: &R) -> Result<Self, Error> {
+    pub fn of<R: Root + ?Sized>(mpi: &'m Usable, root: &R) -> Result<Self, Error> {
         let (world, rank) = (root.as_communicator(), root.root_rank());
-        let members = members(world)?;
-        if is_between_groups(members.communicator)? {
+        let members = members(mpi, world)?;
+        if is_between_groups(mpi, members.communicator)? {
             return Err(Error::Wire { wire: "packed", reason: BETWEEN_GROUPS });
         }
         if !usize::try_from(rank).is_ok_and(|rank| rank < members.ranks) {

@@ -20,7 +20,11 @@ use super::{
     request::Peer,
     sendable::{Borrowed, pack_with_room},
 };
-use crate::{Error, mpi::called, types::ValuesMut};
+use crate::{
+    Error,
+    mpi::{Usable, called, ready},
+    types::ValuesMut,
+};
 
 /// Collective calls among neighbours, on packed bytes. The communicator has a topology: it is Cartesian, a
 /// graph, or a [distributed graph](distributed_graph).
@@ -57,9 +61,10 @@ pub trait NeighbourCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let around = Around::of(self)?;
+        let mpi = &ready()?;
+        let around = Around::of(mpi, self)?;
         let sent = around.ends.sends(|| Borrowed(message));
-        receive_parts(around, &sent, into)
+        receive_parts(mpi, around, &sent, into)
     }
 
     /// Sends the same values to each neighbour that receives from this rank, and receives into destination
@@ -72,9 +77,10 @@ pub trait NeighbourCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable,
     {
-        let around = Around::of(self)?;
+        let mpi = &ready()?;
+        let around = Around::of(mpi, self)?;
         let sent = around.ends.sends(|| Borrowed(message));
-        around.exchange(&sent, into)
+        around.exchange(mpi, &sent, into)
     }
 
     /// Sends an equal part of this rank's values to each neighbour, and receives equal parts of `into`, one
@@ -88,15 +94,16 @@ pub trait NeighbourCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let around = Around::of(self)?;
+        let mpi = &ready()?;
+        let around = Around::of(mpi, self)?;
         let [neighbours, _] = around.ends.lengths;
         let size = match part_of(message.packed_size(), message.step(), neighbours) {
             Ok(size) => size,
-            Err(error) => return Err(around.send_nothing(error)),
+            Err(error) => return Err(around.send_nothing(mpi, error)),
         };
         let packed = pack_with_room(message, 0)?;
         let sent: Vec<_> = (0..neighbours).map(|i| Borrowed(&packed[i * size..][..size])).collect();
-        receive_parts(around, &sent, into)
+        receive_parts(mpi, around, &sent, into)
     }
 
     /// Sends message `i` to neighbour `i`, and receives from neighbour `i` into destination `i`
@@ -110,7 +117,8 @@ pub trait NeighbourCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        Around::of(self)?.exchange(messages, into)
+        let mpi = &ready()?;
+        Around::of(mpi, self)?.exchange(mpi, messages, into)
     }
 
     /// Starts [`neighbour_all_to_all_varcount_packed`](Self::neighbour_all_to_all_varcount_packed), and
@@ -127,7 +135,8 @@ pub trait NeighbourCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        Around::of(self)?.prepared(messages, into)?.start_once(messages, into)
+        let mpi = &ready()?;
+        Around::of(mpi, self)?.prepared(messages, into)?.start_once(mpi, messages, into)
     }
 
     /// Prepares [`neighbour_all_to_all_varcount_packed`](Self::neighbour_all_to_all_varcount_packed) for
@@ -144,7 +153,8 @@ pub trait NeighbourCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        Around::of(self)?.prepared(messages, into)
+        let mpi = &ready()?;
+        Around::of(mpi, self)?.prepared(messages, into)
     }
 }
 
@@ -176,18 +186,19 @@ pub fn distributed_graph<C: Communicator + ?Sized>(
     sources: &[Rank],
     destinations: &[Rank],
 ) -> Result<SimpleCommunicator, Error> {
-    let Members { communicator: raw, ranks } = members(communicator)?;
-    intracommunicator(raw)?;
+    let mpi = &ready()?;
+    let Members { communicator: raw, ranks, .. } = members(mpi, communicator)?;
+    intracommunicator(mpi, raw)?;
     let ranks = ranks as Rank;
     if let Some(&rank) = sources.iter().chain(destinations).find(|rank| !(0..ranks).contains(rank)) {
         return Err(Error::Rank { rank, ranks });
     }
     let [from, to] = [count_of(sources)?, count_of(destinations)?];
     let mut graph = raw;
-    called("MPI_Dist_graph_create_adjacent", raw, || {
+    called(mpi, "MPI_Dist_graph_create_adjacent", raw, || {
         // SAFETY: the lists have as many ranks as is said; edges have no weights; there is room for a handle.
         unsafe {
-            ffi::MPI_Dist_graph_create_adjacent(
+            mpi.MPI_Dist_graph_create_adjacent(
                 raw,
                 from,
                 sources.as_ptr(),
@@ -213,14 +224,14 @@ struct Around {
 
 impl Around {
     /// Asks the communicator for the neighbours. All ranks must make this call.
-    fn of<C: Communicator + ?Sized>(communicator: &C) -> Result<Self, Error> {
+    fn of<C: Communicator + ?Sized>(mpi: &Usable, communicator: &C) -> Result<Self, Error> {
         /// The greatest number of tags that a call needs: one for each neighbour in a grid.
         const TAGS: u32 = 2 * 32;
-        let Members { communicator: raw, .. } = members(communicator)?;
-        intracommunicator(raw)?;
-        let (companion, tags) = companion(raw, TAGS)?;
-        let topology = topology(raw)?;
-        let [sources, destinations] = neighbours(raw, topology)?;
+        let Members { communicator: raw, .. } = members(mpi, communicator)?;
+        intracommunicator(mpi, raw)?;
+        let (companion, tags) = companion(mpi, raw, TAGS)?;
+        let topology = topology(mpi, raw)?;
+        let [sources, destinations] = neighbours(mpi, raw, topology)?;
         let peers = |ranks: &[Rank], tag: &dyn Fn(usize) -> c_int| -> Vec<_> {
             let peers = ranks.iter().enumerate().map(|(i, rank)| {
                 (i, Peer { communicator: companion.communicator, rank: *rank, tag: tags + tag(i) })
@@ -248,18 +259,23 @@ impl Around {
     }
 
     /// Exchanges messages once.
-    fn exchange<S: Sendable, R: Receivable>(self, messages: &[S], into: &mut [R]) -> Result<(), Error> {
+    fn exchange<S: Sendable, R: Receivable>(
+        self,
+        mpi: &Usable,
+        messages: &[S],
+        into: &mut [R],
+    ) -> Result<(), Error> {
         if let Err(error) = self.ends.check(messages.len(), into.len()) {
-            return Err(self.send_nothing(error));
+            return Err(self.send_nothing(mpi, error));
         }
         self.prepared(messages, into)?.exchange(messages, into)
     }
 
     /// Sends messages without bytes, so that no neighbour waits for this rank, which has an error.
-    fn send_nothing(self, error: Error) -> Error {
+    fn send_nothing(self, mpi: &Usable, error: Error) -> Error {
         let Self { companion, ends } = self;
         let nothing = [vec![0; ends.sends.len()], vec![0; ends.receives.len()]];
-        Exchange::refuse(companion, Ok(ends.planned(nothing.each_ref().map(Vec::as_slice))), error)
+        Exchange::refuse(mpi, companion, Ok(ends.planned(nothing.each_ref().map(Vec::as_slice))), error)
     }
 }
 
@@ -271,7 +287,7 @@ impl Ends {
 }
 
 /// Exchanges messages with the neighbours, and receives into equal parts of one destination.
-fn receive_parts<S, R>(around: Around, sent: &[S], into: &mut R) -> Result<(), Error>
+fn receive_parts<S, R>(mpi: &Usable, around: Around, sent: &[S], into: &mut R) -> Result<(), Error>
 where
     S: Sendable,
     R: Receivable + ?Sized,
@@ -279,11 +295,11 @@ where
     let [_, neighbours] = around.ends.lengths;
     let size = match part_of(into.packed_size(), into.step(), neighbours) {
         Ok(size) => size,
-        Err(error) => return Err(around.send_nothing(error)),
+        Err(error) => return Err(around.send_nothing(mpi, error)),
     };
     if neighbours == 0 {
         let nothing: &mut [ValuesMut<'_, u8>] = &mut [];
-        return around.exchange(sent, nothing);
+        return around.exchange(mpi, sent, nothing);
     }
     // Parts without a neighbour stay as they are.
     let mut packed = pack_with_room(into, 0)?;
@@ -293,7 +309,7 @@ where
     } else {
         whole.chunks_exact_mut(size).map(ValuesMut).collect()
     };
-    around.exchange(sent, &mut parts)?;
+    around.exchange(mpi, sent, &mut parts)?;
     into.unpack(&packed[..size * neighbours])
 }
 
@@ -312,11 +328,11 @@ enum Topology {
     DistributedGraph,
 }
 
-fn topology(communicator: MPI_Comm) -> Result<Topology, Error> {
+fn topology(mpi: &Usable, communicator: MPI_Comm) -> Result<Topology, Error> {
     let mut kind = 0;
-    called("MPI_Topo_test", communicator, || {
+    called(mpi, "MPI_Topo_test", communicator, || {
         // SAFETY: the communicator is live; there is room for a number.
-        unsafe { ffi::MPI_Topo_test(communicator, &raw mut kind) }
+        unsafe { mpi.MPI_Topo_test(communicator, &raw mut kind) }
     })?;
     // SAFETY: constants of the library.
     let [cartesian, graph, distributed] =
@@ -330,20 +346,20 @@ fn topology(communicator: MPI_Comm) -> Result<Topology, Error> {
 }
 
 /// Returns the ranks from which this rank receives, and those to which it sends.
-fn neighbours(communicator: MPI_Comm, topology: Topology) -> Result<[Vec<Rank>; 2], Error> {
+fn neighbours(mpi: &Usable, communicator: MPI_Comm, topology: Topology) -> Result<[Vec<Rank>; 2], Error> {
     match topology {
         Topology::Cartesian => {
             let mut dimensions = 0;
-            called("MPI_Cartdim_get", communicator, || {
+            called(mpi, "MPI_Cartdim_get", communicator, || {
                 // SAFETY: the communicator is Cartesian; there is room for a number.
-                unsafe { ffi::MPI_Cartdim_get(communicator, &raw mut dimensions) }
+                unsafe { mpi.MPI_Cartdim_get(communicator, &raw mut dimensions) }
             })?;
             let mut ranks = Vec::new();
             for k in 0..dimensions {
                 let (mut below, mut above) = (0, 0);
-                called("MPI_Cart_shift", communicator, || {
+                called(mpi, "MPI_Cart_shift", communicator, || {
                     // SAFETY: the communicator has this dimension; there is room for two ranks.
-                    unsafe { ffi::MPI_Cart_shift(communicator, k, 1, &raw mut below, &raw mut above) }
+                    unsafe { mpi.MPI_Cart_shift(communicator, k, 1, &raw mut below, &raw mut above) }
                 })?;
                 ranks.extend([below, above]);
             }
@@ -351,39 +367,39 @@ fn neighbours(communicator: MPI_Comm, topology: Topology) -> Result<[Vec<Rank>; 
         }
         Topology::Graph => {
             let (mut rank, mut count) = (0, 0);
-            called("MPI_Graph_neighbors_count", communicator, || {
+            called(mpi, "MPI_Graph_neighbors_count", communicator, || {
                 // SAFETY: the communicator is a graph; there is room for two numbers.
                 unsafe {
-                    let code = ffi::MPI_Comm_rank(communicator, &raw mut rank);
+                    let code = mpi.MPI_Comm_rank(communicator, &raw mut rank);
                     if code != 0 {
                         return code;
                     }
-                    ffi::MPI_Graph_neighbors_count(communicator, rank, &raw mut count)
+                    mpi.MPI_Graph_neighbors_count(communicator, rank, &raw mut count)
                 }
             })?;
             let mut ranks = vec![0; usize::try_from(count).unwrap_or(0)];
-            called("MPI_Graph_neighbors", communicator, || {
+            called(mpi, "MPI_Graph_neighbors", communicator, || {
                 // SAFETY: there is room for `count` ranks.
-                unsafe { ffi::MPI_Graph_neighbors(communicator, rank, count, ranks.as_mut_ptr()) }
+                unsafe { mpi.MPI_Graph_neighbors(communicator, rank, count, ranks.as_mut_ptr()) }
             })?;
             Ok([ranks.clone(), ranks])
         }
         Topology::DistributedGraph => {
             let (mut from, mut to, mut is_weighted) = (0, 0, 0);
-            called("MPI_Dist_graph_neighbors_count", communicator, || {
+            called(mpi, "MPI_Dist_graph_neighbors_count", communicator, || {
                 let (from, to, is_weighted) = (&raw mut from, &raw mut to, &raw mut is_weighted);
                 // SAFETY: the communicator is a distributed graph; there is room for three numbers.
-                unsafe { ffi::MPI_Dist_graph_neighbors_count(communicator, from, to, is_weighted) }
+                unsafe { mpi.MPI_Dist_graph_neighbors_count(communicator, from, to, is_weighted) }
             })?;
             let room = |count: c_int| vec![0; usize::try_from(count).unwrap_or(0)];
             let (mut sources, mut destinations) = (room(from), room(to));
             let (mut of_sources, mut of_destinations) = (room(from), room(to));
-            called("MPI_Dist_graph_neighbors", communicator, || {
+            called(mpi, "MPI_Dist_graph_neighbors", communicator, || {
                 let (sources, destinations) = (sources.as_mut_ptr(), destinations.as_mut_ptr());
                 let weights = (of_sources.as_mut_ptr(), of_destinations.as_mut_ptr());
                 // SAFETY: there is room for the ranks and weights of all edges.
                 unsafe {
-                    ffi::MPI_Dist_graph_neighbors(
+                    mpi.MPI_Dist_graph_neighbors(
                         communicator,
                         from,
                         sources,

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     Error, FromMessage, MpiDatatype, MpiMessage,
     message::{Encoded, Message, OwnedMemory, Reader, is_message, keep, malformed, read_values, spare},
+    mpi::{Usable, ready},
 };
 
 /// The least size of a message in bytes that is received into memory of its own, which may become a `Vec`.
@@ -65,10 +66,11 @@ pub trait SendMessage: Destination {
     /// # Errors
     /// The errors of [`send_message`](Self::send_message).
     fn send_message_with_tag<M: MpiMessage + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
-        let to = Peer::destination(self, tag)?;
+        let mpi = &ready()?;
+        let to = Peer::destination(mpi, self, tag)?;
         let encoded = whole(Encoded::of(message, true)?);
         // SAFETY: the message is borrowed, and `encoded` lives until it has been sent.
-        unsafe { outgoing(&encoded) }?.send(to)?;
+        unsafe { outgoing(&encoded) }?.send(mpi, to)?;
         encoded.keep();
         Ok(())
     }
@@ -95,11 +97,12 @@ pub trait SendMessage: Destination {
         message: &'a M,
         tag: Tag,
     ) -> Result<PendingMessage<'a, Sc>, Error> {
+        let mpi = &ready()?;
         let registered = Registered::with(scope);
-        let to = Peer::destination(self, tag)?;
+        let to = Peer::destination(mpi, self, tag)?;
         let encoded = whole(Encoded::of(message, false)?);
         // SAFETY: the message is borrowed until the request is dropped, and `encoded` is kept as long.
-        let request = unsafe { outgoing(&encoded) }?.start(to)?;
+        let request = unsafe { outgoing(&encoded) }?.start(mpi, to)?;
         Ok(PendingMessage { request, encoded: Some(encoded), _registered: registered })
     }
 }
@@ -142,7 +145,8 @@ impl<'a, Sc: Scope<'a>> PendingMessage<'a, Sc> {
     /// # Errors
     /// If MPI reports an error, and after `MPI_Finalize`.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.request.is_sent(false)
+        let mpi = &ready()?;
+        self.request.is_sent(mpi, false)
     }
 
     /// Waits until the message has been sent.
@@ -150,7 +154,8 @@ impl<'a, Sc: Scope<'a>> PendingMessage<'a, Sc> {
     /// # Errors
     /// If MPI reports an error, and after `MPI_Finalize`.
     pub fn wait(mut self) -> Result<(), Error> {
-        self.request.is_sent(true).map(|_| ())
+        let mpi = &ready()?;
+        self.request.is_sent(mpi, true).map(|_| ())
     }
 }
 
@@ -187,8 +192,9 @@ pub trait ReceiveMessage: Source {
     /// # Errors
     /// The errors of [`receive_message`](Self::receive_message).
     fn receive_message_with_tag<M: FromMessage>(&self, tag: Tag) -> Result<(M, Status), Error> {
-        let from = someone(Peer::source(self, tag)?)?;
-        make(Matched::wait_for(from)?)
+        let mpi = &ready()?;
+        let from = someone(Peer::source(mpi, self, tag)?)?;
+        make(mpi, Matched::wait_for(mpi, from)?)
     }
 
     /// Receives a value with any tag, if one has arrived (`MPI_Improbe`). Otherwise returns `None` at once.
@@ -207,8 +213,9 @@ pub trait ReceiveMessage: Source {
         &self,
         tag: Tag,
     ) -> Result<Option<(M, Status)>, Error> {
-        let from = someone(Peer::source(self, tag)?)?;
-        Matched::look_for(from)?.map(make).transpose()
+        let mpi = &ready()?;
+        let from = someone(Peer::source(mpi, self, tag)?)?;
+        Matched::look_for(mpi, from)?.map(|matched| make(mpi, matched)).transpose()
     }
 
     /// Receives a value in place of an old one, with any tag. The memory that the old value owns is used
@@ -230,14 +237,15 @@ pub trait ReceiveMessage: Source {
         message: &mut M,
         tag: Tag,
     ) -> Result<Status, Error> {
-        let from = someone(Peer::source(self, tag)?)?;
-        let matched = Matched::wait_for(from)?;
+        let mpi = &ready()?;
+        let from = someone(Peer::source(mpi, self, tag)?)?;
+        let matched = Matched::wait_for(mpi, from)?;
         let (status, size) = (Status::from_raw(matched.status), matched.size);
         let memory = if M::KEPT.is_power_of_two() && size >= LONG { message.lend(size) } else { None };
         let memory = memory.filter(|memory| memory.room() >= size);
         let read = match memory {
-            Some(memory) => take(matched, memory).and_then(|arrived| arrived.make_into(message)),
-            None => receive(matched, M::KEPT, |arrived| arrived.make_into(message)),
+            Some(memory) => take(mpi, matched, memory).and_then(|arrived| arrived.make_into(message)),
+            None => receive(mpi, matched, M::KEPT, |arrived| arrived.make_into(message)),
         };
         read.map_err(|error| error.sent_by(status.source_rank()))?;
         Ok(status)
@@ -292,11 +300,12 @@ pub trait ReceiveMessage: Source {
         &self,
         tag: Tag,
     ) -> Result<(Vec<T>, Status), Error> {
-        let from = Peer::source(self, tag)?;
+        let mpi = &ready()?;
+        let from = Peer::source(mpi, self, tag)?;
         if from.is_nobody() {
             return Ok((Vec::new(), status_of_nobody()));
         }
-        values(Matched::wait_for(from)?)
+        values(mpi, Matched::wait_for(mpi, from)?)
     }
 
     /// Receives values with any tag, if a message has arrived (`MPI_Improbe`). Otherwise returns `None` at
@@ -318,11 +327,12 @@ pub trait ReceiveMessage: Source {
         &self,
         tag: Tag,
     ) -> Result<Option<(Vec<T>, Status)>, Error> {
-        let from = Peer::source(self, tag)?;
+        let mpi = &ready()?;
+        let from = Peer::source(mpi, self, tag)?;
         if from.is_nobody() {
             return Ok(Some((Vec::new(), status_of_nobody())));
         }
-        Matched::look_for(from)?.map(values).transpose()
+        Matched::look_for(mpi, from)?.map(|matched| values(mpi, matched)).transpose()
     }
 }
 
@@ -357,15 +367,17 @@ pub trait MatchedMessage: Sized {
 
 impl MatchedMessage for (Probed, Status) {
     fn matched_receive_message<M: FromMessage>(self) -> Result<(M, Status), Error> {
+        let mpi = &ready()?;
         let status = self.1;
-        let (arrived, size) = Matched::receive_probed(self)?;
+        let (arrived, size) = Matched::receive_probed(mpi, self)?;
         let value = Message::Borrowed(&arrived[..size]).make();
         Ok((value.map_err(|error| error.sent_by(status.source_rank()))?, status))
     }
 
     fn matched_receive_values<T: MpiDatatype + FromMessage>(self) -> Result<(Vec<T>, Status), Error> {
+        let mpi = &ready()?;
         let status = self.1;
-        let (arrived, size) = Matched::receive_probed(self)?;
+        let (arrived, size) = Matched::receive_probed(mpi, self)?;
         let values = unpacked::<T>(&arrived[..size]);
         Ok((values.map_err(|error| error.sent_by(status.source_rank()))?, status))
     }
@@ -413,20 +425,21 @@ fn someone(from: Peer) -> Result<Peer, Error> {
 }
 
 /// Receives a message into memory that is large enough for it.
-fn received(matched: Matched, memory: OwnedMemory) -> Result<OwnedMemory, Error> {
+fn received(mpi: &Usable, matched: Matched, memory: OwnedMemory) -> Result<OwnedMemory, Error> {
     let (size, bytes) = (matched.size, Bytes::of(matched.size)?);
     // SAFETY: MPI writes `size` bytes, and `receive_at` returns an error if not. There is room for them, so
     // that 1 and 2 of `receive_at` hold.
-    unsafe { memory.filled(size, |place| matched.receive_at(place.cast(), bytes.count, bytes.datatype)) }
+    unsafe { memory.filled(size, |place| matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype)) }
 }
 
 /// Receives a message of any shape into memory that is large enough for it.
-fn take<'m>(matched: Matched, memory: OwnedMemory) -> Result<Message<'m>, Error> {
-    received(matched, memory).map(Message::Owned)
+fn take<'m>(mpi: &Usable, matched: Matched, memory: OwnedMemory) -> Result<Message<'m>, Error> {
+    received(mpi, matched, memory).map(Message::Owned)
 }
 
 /// Receives a message: into memory of its own, if that may become a `Vec` of the alignment `kept`.
 fn receive<R>(
+    mpi: &Usable,
     matched: Matched,
     kept: usize,
     read: impl FnOnce(Message<'_>) -> Result<R, Error>,
@@ -434,14 +447,14 @@ fn receive<R>(
     let size = matched.size;
     if kept.is_power_of_two() && size >= LONG {
         let memory = OwnedMemory::with_room(size, kept)?;
-        return read(take(matched, memory)?);
+        return read(take(mpi, matched, memory)?);
     }
     let (mut memory, bytes) = (spare(), Bytes::of(size)?);
     memory.clear();
     memory.try_reserve(size).map_err(|_| Error::Memory { bytes: size })?;
     // SAFETY: there is room for `size` bytes, which MPI writes, unless it returns an error.
     unsafe {
-        matched.receive_at(memory.as_mut_ptr().cast(), bytes.count, bytes.datatype)?;
+        matched.receive_at(mpi, memory.as_mut_ptr().cast(), bytes.count, bytes.datatype)?;
         memory.set_len(size);
     }
     let read = read(Message::Borrowed(&memory));
@@ -450,14 +463,14 @@ fn receive<R>(
 }
 
 /// Receives a message and makes its value.
-fn make<M: FromMessage>(matched: Matched) -> Result<(M, Status), Error> {
+fn make<M: FromMessage>(mpi: &Usable, matched: Matched) -> Result<(M, Status), Error> {
     let status = Status::from_raw(matched.status);
-    let value = receive(matched, M::KEPT, |arrived| -> Result<M, Error> { arrived.make() });
+    let value = receive(mpi, matched, M::KEPT, |arrived| -> Result<M, Error> { arrived.make() });
     Ok((value.map_err(|error| error.sent_by(status.source_rank()))?, status))
 }
 
 /// Receives values of any number.
-fn values<T: MpiDatatype + FromMessage>(matched: Matched) -> Result<(Vec<T>, Status), Error> {
+fn values<T: MpiDatatype + FromMessage>(mpi: &Usable, matched: Matched) -> Result<(Vec<T>, Status), Error> {
     let (raw, from, size) = (matched.status, matched.sender(), matched.size);
     let status = Status::from_raw(raw);
     let wire_size = T::FACTS.wire_size;
@@ -469,14 +482,14 @@ fn values<T: MpiDatatype + FromMessage>(matched: Matched) -> Result<(Vec<T>, Sta
     {
         // The memory of the values is the message.
         let memory = OwnedMemory::with_room(size, align_of::<T>())?;
-        read_values(size / wire_size, &mut Reader::of_memory(received(matched, memory)?))?
+        read_values(size / wire_size, &mut Reader::of_memory(received(mpi, matched, memory)?))?
     } else {
-        let descriptions = descriptions_on(from.communicator)?;
-        let arrived = matched.receive()?;
+        let descriptions = descriptions_on(mpi, from.communicator)?;
+        let arrived = matched.receive(mpi)?;
         let arrived = &arrived[..size];
         let values = unpacked::<T>(arrived).map_err(|error| error.sent_by(status.source_rank()))?;
         if let Some(descriptions) = descriptions {
-            descriptions.compare(&values[..], arrived, &raw)?;
+            descriptions.compare(mpi, &values[..], arrived, &raw)?;
         }
         values
     };

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Error, FromMessage, MpiMessage,
     message::{Encoded, Message, malformed, unsendable},
+    mpi::ready,
 };
 
 /// Collective calls without a root, for values of any shape.
@@ -39,8 +40,9 @@ pub trait MessageCollectives: Communicator {
     /// that a rank has announced. An error before `MPI_Init`, after `MPI_Finalize`, on a thread that may not
     /// call MPI, if an MPI call fails, and if there is no memory for the messages.
     fn all_gather_vec<M: FromMessage>(&self, message: &M) -> Result<Vec<M>, Error> {
+        let mpi = &ready()?;
         let (message, failed) = encoded(Some(message));
-        let (all, parts) = gather_to_all(&agree(members(self)?, message.packed_size(), 0)?, &message)?;
+        let (all, parts) = gather_to_all(&agree(members(mpi, self)?, message.packed_size(), 0)?, &message)?;
         failed.map_or(Ok(()), Err)?;
         parts.make_each(&all, make)
     }
@@ -69,7 +71,8 @@ pub trait MessageCollectives: Communicator {
     /// [`Error::Messages`] if there are not as many values as ranks; otherwise those of
     /// [`all_gather_vec`](Self::all_gather_vec).
     fn all_to_all_vec<M: FromMessage>(&self, messages: &[M]) -> Result<Vec<M>, Error> {
-        let Members { communicator, ranks } = members(self)?;
+        let mpi = &ready()?;
+        let Members { communicator, ranks, .. } = members(mpi, self)?;
         // All ranks must complete the call, so a rank with another number of values sends nothing.
         let right = messages.len() == ranks;
         let mut failed = None;
@@ -82,7 +85,7 @@ pub trait MessageCollectives: Communicator {
             .collect();
         let drawn = draw();
         let outgoing: Vec<_> = own.iter().map(|message| [message.packed_size() as u64, drawn]).collect();
-        let (all, parts) = exchange(communicator, &outgoing, |parts| parts.pack_each(&own))?;
+        let (all, parts) = exchange(mpi, communicator, &outgoing, |parts| parts.pack_each(&own))?;
         if !right {
             return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
         }
@@ -115,7 +118,8 @@ pub trait MessageRoot: Root {
     /// [`Error::Message`] on the other ranks; otherwise those of
     /// [`all_gather_vec`](MessageCollectives::all_gather_vec).
     fn broadcast_message<M: FromMessage>(&self, message: Option<M>) -> Result<M, Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         if !root.is_here {
             let (arrived, size) = broadcast_whole::<Encoded<'_>>(root, None)?;
             return make(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
@@ -145,7 +149,8 @@ pub trait MessageRoot: Root {
     /// # Errors
     /// The errors of [`all_gather_vec`](MessageCollectives::all_gather_vec).
     fn gather_vec<M: FromMessage>(&self, message: &M) -> Result<Option<Vec<M>>, Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let (own, failed) = encoded(Some(message));
         let arrived = gather(&agree(root.members, own.packed_size(), 0)?, root, &own)?;
         failed.map_or(Ok(()), Err)?;
@@ -160,7 +165,8 @@ pub trait MessageRoot: Root {
     /// if it has none or one that cannot be sent. Then [`Error::Message`] on the other ranks; otherwise those
     /// of [`all_gather_vec`](MessageCollectives::all_gather_vec).
     fn scatter_message<M: FromMessage>(&self, messages: Option<&[M]>) -> Result<M, Error> {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let ranks = root.members.ranks;
         if !root.is_here {
             let (arrived, size) = scatter_each::<Encoded<'_>>(root, None)?;

@@ -13,7 +13,8 @@ use super::request::{Bytes, Peer, Room, no_status, size_of};
 use crate::{
     Error,
     mpi::{
-        SUCCESS, called, checked, is_truncation, ready, returning_errors, true_code, without_communicator,
+        SUCCESS, Usable, called, checked, is_truncation, ready, returning_errors, true_code,
+        without_communicator,
     },
     pack::PackBuffer,
 };
@@ -69,24 +70,30 @@ impl Persistent {
     }
 
     /// Adds a request that receives a message of `size` bytes (`MPI_Recv_init`), and returns its number.
-    pub fn add_receive(&mut self, size: usize, from: Peer) -> Result<usize, Error> {
+    pub fn add_receive(&mut self, mpi: &Usable, size: usize, from: Peer) -> Result<usize, Error> {
         let Room { buffer: mut memory, bytes } = Room::of(size)?;
         let place = memory.as_mut_ptr().cast();
-        self.add(Buffer { memory, size }, "MPI_Recv_init", |request| {
+        self.add(mpi, Buffer { memory, size }, "MPI_Recv_init", |request| {
             let (Bytes { count, datatype, .. }, Peer { communicator, rank, tag }) = (bytes, from);
             // SAFETY: the datatype covers no more than the buffer, which lives as long as the request. MPI
             // keeps a datatype that is in use.
-            unsafe { ffi::MPI_Recv_init(place, count, datatype, rank, tag, communicator, request) }
+            unsafe { mpi.MPI_Recv_init(place, count, datatype, rank, tag, communicator, request) }
         })
     }
 
     /// Adds a request that sends a message of `size` bytes (`MPI_Send_init`), and returns its number.
-    pub fn add_send(&mut self, size: usize, to: Peer) -> Result<usize, Error> {
-        self.add_send_in(SendMode::Standard, size, to)
+    pub fn add_send(&mut self, mpi: &Usable, size: usize, to: Peer) -> Result<usize, Error> {
+        self.add_send_in(mpi, SendMode::Standard, size, to)
     }
 
     /// Adds a request that sends a message of `size` bytes in a mode, and returns its number.
-    pub fn add_send_in(&mut self, mode: SendMode, size: usize, to: Peer) -> Result<usize, Error> {
+    pub fn add_send_in(
+        &mut self,
+        mpi: &Usable,
+        mode: SendMode,
+        size: usize,
+        to: Peer,
+    ) -> Result<usize, Error> {
         let (name, call): (_, SendInit) = match mode {
             SendMode::Standard => ("MPI_Send_init", ffi::MPI_Send_init),
             SendMode::Synchronous => ("MPI_Ssend_init", ffi::MPI_Ssend_init),
@@ -94,7 +101,7 @@ impl Persistent {
         };
         let (memory, bytes) = (PackBuffer::with_room(size)?, Bytes::of(size)?);
         let place = memory.as_ptr().cast();
-        self.add(Buffer { memory, size }, name, |request| {
+        self.add(mpi, Buffer { memory, size }, name, |request| {
             let (Bytes { count, datatype, .. }, Peer { communicator, rank, tag }) = (bytes, to);
             // SAFETY: as above; the message is the first `size` bytes of the buffer.
             unsafe { call(place, count, datatype, rank, tag, communicator, request) }
@@ -103,13 +110,14 @@ impl Persistent {
 
     fn add(
         &mut self,
+        mpi: &Usable,
         buffer: Buffer,
         name: &'static str,
         call: impl FnOnce(*mut MPI_Request) -> c_int,
     ) -> Result<usize, Error> {
         // SAFETY: a constant of the library.
         let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        called(name, self.communicator, || call(&raw mut request))?;
+        called(mpi, name, self.communicator, || call(&raw mut request))?;
         self.requests.push(request);
         self.statuses.push(no_status());
         self.buffers.push(buffer);
@@ -134,12 +142,12 @@ impl Persistent {
     ///
     /// # Errors
     /// [`Error::Fit`] if the message has another size; `value` is the size of one value in bytes.
-    pub fn incoming(&self, number: usize, value: usize) -> Result<&[u8], Error> {
+    pub fn incoming(&self, mpi: &Usable, number: usize, value: usize) -> Result<&[u8], Error> {
         let (Buffer { memory, size: expected, .. }, status) = (&self.buffers[number], &self.statuses[number]);
-        let (found, code) = (size_of(status), status.MPI_ERROR);
+        let (found, code) = (size_of(mpi, status), status.MPI_ERROR);
         let from = Some((status.MPI_SOURCE, status.MPI_TAG));
-        let fits = found == *expected && !self.is_active && !is_truncation(code);
-        let found = (!is_truncation(code)).then_some(found);
+        let fits = found == *expected && !self.is_active && !is_truncation(mpi, code);
+        let found = (!is_truncation(mpi, code)).then_some(found);
         fits.then(|| &memory[..*expected]).ok_or(Error::Fit { value, expected: *expected, found, from })
     }
 
@@ -150,19 +158,20 @@ impl Persistent {
 
     /// Cancels the requests that are active, which are receives (`MPI_Cancel`), and completes them.
     pub fn cancel(&mut self) {
-        if !self.is_active || ready().is_err() {
+        if !self.is_active {
             return;
         }
+        let Ok(mpi) = &ready() else { return };
         for request in &mut self.requests {
             // SAFETY: the request is active. A receive that has matched a message completes with it.
-            quietly(self.communicator, || unsafe { ffi::MPI_Cancel(request) });
+            quietly(mpi, self.communicator, || unsafe { mpi.MPI_Cancel(request) });
         }
-        let _ = self.wait();
+        let _ = self.wait(mpi);
     }
 
     /// Starts all requests (`MPI_Startall`). Requests that are still active are first completed.
-    pub fn start(&mut self) -> Result<(), Error> {
-        self.wait()?;
+    pub fn start(&mut self, mpi: &Usable) -> Result<(), Error> {
+        self.wait(mpi)?;
         if self.requests.is_empty() {
             return Ok(());
         }
@@ -170,39 +179,38 @@ impl Persistent {
         self.statuses.fill_with(no_status);
         self.is_active = true;
         let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
-        let code = quietly(self.communicator, || {
+        let code = quietly(mpi, self.communicator, || {
             // SAFETY: the requests are persistent and inactive, and their buffers live as long as they do.
-            unsafe { ffi::MPI_Startall(count, requests) }
+            unsafe { mpi.MPI_Startall(count, requests) }
         });
-        Ok(checked("MPI_Startall", code)?)
+        Ok(checked(mpi, "MPI_Startall", code)?)
     }
 
     /// Returns `true` if all requests are complete.
-    pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.advance(false)?;
+    pub fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        self.advance(mpi, false)?;
         Ok(!self.is_active)
     }
 
     /// Waits until all requests are complete.
-    pub fn wait(&mut self) -> Result<(), Error> {
-        self.advance(true)
+    pub fn wait(&mut self, mpi: &Usable) -> Result<(), Error> {
+        self.advance(mpi, true)
     }
 
     /// Makes progress (`MPI_Testall`); if `wait` is set, until all requests are complete. Between two calls
     /// the core is left to other processes. `MPI_Waitall` of MPICH would keep it, and a neighbour that has no
     /// core of its own would wait for it.
-    fn advance(&mut self, wait: bool) -> Result<(), Error> {
-        ready()?;
+    fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<(), Error> {
         if !self.is_active {
             return Ok(());
         }
         let mut done = 0;
         let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
         let statuses = self.statuses.as_mut_ptr();
-        let code = quietly(self.communicator, || {
+        let code = quietly(mpi, self.communicator, || {
             loop {
                 // SAFETY: there is a status for each request, and room for a flag.
-                let code = true_code(unsafe { ffi::MPI_Testall(count, requests, &raw mut done, statuses) });
+                let code = true_code(unsafe { mpi.MPI_Testall(count, requests, &raw mut done, statuses) });
                 if code != SUCCESS || done != 0 || !wait {
                     return code;
                 }
@@ -210,7 +218,7 @@ impl Persistent {
             }
         });
         if code != SUCCESS {
-            return self.wait_each();
+            return self.wait_each(mpi);
         }
         self.is_active = done == 0;
         Ok(())
@@ -218,21 +226,21 @@ impl Persistent {
 
     /// Completes the requests one by one, after a call for all of them has failed. A message that is too long
     /// is no error here, but is remembered in the status.
-    fn wait_each(&mut self) -> Result<(), Error> {
+    fn wait_each(&mut self, mpi: &Usable) -> Result<(), Error> {
         let mut failed = Ok(());
         for (request, known) in self.requests.iter_mut().zip(&mut self.statuses) {
             let mut status = no_status();
-            let code = quietly(self.communicator, || {
+            let code = quietly(mpi, self.communicator, || {
                 // SAFETY: an inactive request is complete, and has an empty status.
-                unsafe { ffi::MPI_Wait(request, &raw mut status) }
+                unsafe { mpi.MPI_Wait(request, &raw mut status) }
             });
             // A request that the first call has completed has its status.
             if code != SUCCESS || status.MPI_SOURCE >= 0 {
                 *known = status;
                 known.MPI_ERROR = code;
             }
-            if code != SUCCESS && !is_truncation(code) {
-                failed = failed.and(checked("MPI_Wait", code).map_err(Error::from));
+            if code != SUCCESS && !is_truncation(mpi, code) {
+                failed = failed.and(checked(mpi, "MPI_Wait", code).map_err(Error::from));
             }
         }
         self.is_active = false;
@@ -242,26 +250,26 @@ impl Persistent {
 
 impl Drop for Persistent {
     fn drop(&mut self) {
-        if ready().is_err() {
+        let Ok(mpi) = &ready() else {
             // MPI has ended, or is called by another thread, but may still write into the buffers.
             if self.is_active {
                 mem::take(&mut self.buffers).into_iter().for_each(mem::forget);
             }
             return;
-        }
+        };
         // Receives are not cancelled: the neighbours wait until their messages are received.
-        let _ = self.wait();
+        let _ = self.wait(mpi);
         // SAFETY: a constant of the library.
         let null = unsafe { ffi::RSMPI_REQUEST_NULL };
         for request in self.requests.iter_mut().filter(|request| **request != null) {
             // SAFETY: the request is inactive, and is freed once.
-            quietly(self.communicator, || unsafe { ffi::MPI_Request_free(request) });
+            quietly(mpi, self.communicator, || unsafe { mpi.MPI_Request_free(request) });
         }
     }
 }
 
 /// Makes a call on requests, and returns its error. Libraries pass it to the handler of the communicator, or
 /// of `MPI_COMM_WORLD`.
-fn quietly(communicator: MPI_Comm, call: impl FnOnce() -> c_int) -> c_int {
-    returning_errors(communicator, || without_communicator(|| true_code(call())))
+fn quietly(mpi: &Usable, communicator: MPI_Comm, call: impl FnOnce() -> c_int) -> c_int {
+    returning_errors(mpi, communicator, || without_communicator(mpi, || true_code(call())))
 }

@@ -17,7 +17,7 @@ use super::{
     send::{Sending, send, start_packed},
     transfer::{Making, Transfer},
 };
-use crate::Error;
+use crate::{Error, mpi::ready};
 
 /// Calls that send a message on a wire.
 pub trait SendOver: Destination {
@@ -78,7 +78,8 @@ pub trait SendOver: Destination {
         message: &M,
         tag: Tag,
     ) -> Result<(), Error> {
-        send(message, wire, Peer::destination(self, tag)?)
+        let mpi = &ready()?;
+        send(mpi, message, wire, Peer::destination(mpi, self, tag)?)
     }
 
     /// Packs a message and starts to send it. The whole message has been packed when the call returns.
@@ -105,7 +106,8 @@ pub trait SendOver: Destination {
         message: &'a M,
         tag: Tag,
     ) -> Result<PendingSend<'a, M, Sc>, Error> {
-        PendingSend::new(scope, message, wire, Peer::destination(self, tag)?)
+        let mpi = &ready()?;
+        PendingSend::new(mpi, scope, message, wire, Peer::destination(mpi, self, tag)?)
     }
 
     /// Prepares messages of the packed size of `message` (`MPI_Send_init`). Nothing is sent before
@@ -144,9 +146,10 @@ pub trait SendOver: Destination {
         message: &M,
         tag: Tag,
     ) -> Result<PreparedSend<'_>, Error> {
-        let to = Peer::destination(self, tag)?;
+        let mpi = &ready()?;
+        let to = Peer::destination(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the destination, which borrows its communicator.
-        unsafe { PreparedSend::new(message.packed_size(), SendMode::Standard, to) }
+        unsafe { PreparedSend::new(mpi, message.packed_size(), SendMode::Standard, to) }
     }
 
     /// Like [`prepare_send_packed`](Self::prepare_send_packed), in synchronous mode (`MPI_Ssend_init`): a
@@ -159,9 +162,10 @@ pub trait SendOver: Destination {
         message: &M,
         tag: Tag,
     ) -> Result<PreparedSend<'_>, Error> {
-        let to = Peer::destination(self, tag)?;
+        let mpi = &ready()?;
+        let to = Peer::destination(mpi, self, tag)?;
         // SAFETY: 1, as in `prepare_send_packed`.
-        unsafe { PreparedSend::new(message.packed_size(), SendMode::Synchronous, to) }
+        unsafe { PreparedSend::new(mpi, message.packed_size(), SendMode::Synchronous, to) }
     }
 
     /// Like [`prepare_send_packed`](Self::prepare_send_packed), in ready mode (`MPI_Rsend_init`).
@@ -177,9 +181,10 @@ pub trait SendOver: Destination {
         message: &M,
         tag: Tag,
     ) -> Result<PreparedSend<'_>, Error> {
-        let to = Peer::destination(self, tag)?;
+        let mpi = &ready()?;
+        let to = Peer::destination(mpi, self, tag)?;
         // SAFETY: 1, as in `prepare_send_packed`; 2 is the caller's condition.
-        unsafe { PreparedSend::new(message.packed_size(), SendMode::Ready, to) }
+        unsafe { PreparedSend::new(mpi, message.packed_size(), SendMode::Ready, to) }
     }
 
     /// Packs a message and sends it in synchronous mode (`MPI_Ssend`): the call returns only when the
@@ -205,9 +210,10 @@ pub trait SendOver: Destination {
         partitions: usize,
         tag: Tag,
     ) -> Result<PartitionedSend<'_>, Error> {
-        let to = Peer::destination(self, tag)?;
+        let mpi = &ready()?;
+        let to = Peer::destination(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the destination, which borrows its communicator.
-        unsafe { PartitionedSend::new(message.packed_size(), partitions, to) }
+        unsafe { PartitionedSend::new(mpi, message.packed_size(), partitions, to) }
     }
 }
 
@@ -239,7 +245,8 @@ pub trait ReceiveOver: Source {
         message: &mut M,
         tag: Tag,
     ) -> Result<Status, Error> {
-        receive(message, Making::Fastest, Peer::source(self, tag)?)
+        let mpi = &ready()?;
+        receive(mpi, message, Making::Fastest, Peer::source(mpi, self, tag)?)
     }
 
     /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`], both sides must name
@@ -266,10 +273,11 @@ pub trait ReceiveOver: Source {
         message: &mut M,
         tag: Tag,
     ) -> Result<Status, Error> {
-        let from = Peer::source(self, tag)?;
+        let mpi = &ready()?;
+        let from = Peer::source(mpi, self, tag)?;
         match wire.transfer() {
-            Transfer::Segments => segments::receive(message, from),
-            Transfer::Whole(making) => receive(message, making, from),
+            Transfer::Segments => segments::receive(mpi, message, from),
+            Transfer::Whole(making) => receive(mpi, message, making, from),
         }
     }
 
@@ -299,7 +307,8 @@ pub trait ReceiveOver: Source {
         message: &'a mut M,
         tag: Tag,
     ) -> Result<PendingReceive<'a, M, Sc>, Error> {
-        PendingReceive::new(scope, message, Peer::source(self, tag)?)
+        let mpi = &ready()?;
+        PendingReceive::new(mpi, scope, message, Peer::source(mpi, self, tag)?)
     }
 
     /// Prepares receives of messages of the packed size of `message` (`MPI_Recv_init`). Nothing is received
@@ -313,9 +322,10 @@ pub trait ReceiveOver: Source {
         message: &M,
         tag: Tag,
     ) -> Result<PreparedReceive<'_>, Error> {
-        let from = Peer::source(self, tag)?;
+        let mpi = &ready()?;
+        let from = Peer::source(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the source, which borrows its communicator.
-        unsafe { PreparedReceive::new(message.packed_size(), from) }
+        unsafe { PreparedReceive::new(mpi, message.packed_size(), from) }
     }
 
     /// Prepares receives of messages in `partitions` partitions, each of the packed size of `message`
@@ -330,9 +340,10 @@ pub trait ReceiveOver: Source {
         partitions: usize,
         tag: Tag,
     ) -> Result<PartitionedReceive<'_>, Error> {
-        let from = Peer::source(self, tag)?;
+        let mpi = &ready()?;
+        let from = Peer::source(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the source, which borrows its communicator.
-        unsafe { PartitionedReceive::new(message.packed_size(), partitions, from) }
+        unsafe { PartitionedReceive::new(mpi, message.packed_size(), partitions, from) }
     }
 }
 
@@ -416,14 +427,15 @@ where
     N: Receivable + ?Sized,
     S: Source + ?Sized,
 {
-    let (to, from) = (Peer::destination(to, send_tag)?, Peer::source(from, receive_tag)?);
+    let mpi = &ready()?;
+    let (to, from) = (Peer::destination(mpi, to, send_tag)?, Peer::source(mpi, from, receive_tag)?);
     match wire.transfer() {
-        Transfer::Segments => segments::send_receive(message, to, into, from),
+        Transfer::Segments => segments::send_receive(mpi, message, to, into, from),
         Transfer::Whole(making) => {
-            let mut sending = Sending::whole(message, making, to)?;
+            let mut sending = Sending::whole(mpi, message, making, to)?;
             // The message is being sent, and MPI makes progress while this rank waits.
-            let received = receive(into, making, from);
-            sending.advance(true)?;
+            let received = receive(mpi, into, making, from);
+            sending.advance(mpi, true)?;
             received
         }
     }
@@ -459,10 +471,11 @@ where
     D: Destination + ?Sized,
     S: Source + ?Sized,
 {
-    let to = Peer::destination(destination, Tag::default())?;
-    let from = Peer::source(source, any_tag())?;
-    let mut sending = start_packed(message, to)?;
-    let received = receive(message, Making::Packed, from);
-    sending.is_sent(true)?;
+    let mpi = &ready()?;
+    let to = Peer::destination(mpi, destination, Tag::default())?;
+    let from = Peer::source(mpi, source, any_tag())?;
+    let mut sending = start_packed(mpi, message, to)?;
+    let received = receive(mpi, message, Making::Packed, from);
+    sending.is_sent(mpi, true)?;
     received
 }

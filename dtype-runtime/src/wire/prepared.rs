@@ -15,7 +15,11 @@ use super::{
     persistent::{Persistent, SendMode},
     request::{Peer, any_rank},
 };
-use crate::{Error, layout::shapes::refused};
+use crate::{
+    Error,
+    layout::shapes::refused,
+    mpi::{Usable, ready},
+};
 
 /// Messages of one size to one rank, prepared once by
 /// [`prepare_send_packed`](super::SendOver::prepare_send_packed) and sent many times.
@@ -36,12 +40,12 @@ impl PreparedSend<'_> {
     /// # Safety
     /// 1. The communicator lives as long as the result.
     /// 2. In ready mode, the receiver starts each receive before the message is started.
-    pub(super) unsafe fn new(size: usize, mode: SendMode, to: Peer) -> Result<Self, Error> {
+    pub(super) unsafe fn new(mpi: &Usable, size: usize, mode: SendMode, to: Peer) -> Result<Self, Error> {
         let request = (!to.is_nobody()).then(|| {
             let mut request = Persistent::on(to.communicator);
-            request.add_send_in(mode, size, to).map(|_| request)
+            request.add_send_in(mpi, mode, size, to).map(|_| request)
         });
-        let descriptions = if checks() { descriptions_on(to.communicator)? } else { None };
+        let descriptions = if checks() { descriptions_on(mpi, to.communicator)? } else { None };
         Ok(Self { request: request.transpose()?, size, to, descriptions, communicator: PhantomData })
     }
 
@@ -52,17 +56,18 @@ impl PreparedSend<'_> {
     /// [`Error::Length`] if the message has another packed size than the one that was prepared; an error if
     /// an MPI call fails.
     pub fn start<M: Sendable + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
         Error::unless_exactly("a prepared message", self.size, message.packed_size())?;
         let Some(request) = &mut self.request else { return Ok(()) };
-        request.wait()?;
+        request.wait(mpi)?;
         if checks() {
-            announce(self.descriptions.as_deref(), message, self.to)?;
+            announce(mpi, self.descriptions.as_deref(), message, self.to)?;
         }
         let packed = request.outgoing(0);
         Error::unless_exactly("a prepared message", self.size, packed.len())?;
         // SAFETY: there is room for the packed size of the message, in a buffer of this crate.
         unsafe { message.pack(packed.as_mut_ptr()) }?;
-        request.start()
+        request.start(mpi)
     }
 
     /// Returns `true` if no message is under way (`MPI_Test`).
@@ -70,7 +75,8 @@ impl PreparedSend<'_> {
     /// # Errors
     /// If an MPI call fails.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.request.as_mut().map_or(Ok(true), Persistent::is_done)
+        let mpi = &ready()?;
+        self.request.as_mut().map_or(Ok(true), |request| request.is_done(mpi))
     }
 
     /// Waits for the message under way, if there is one (`MPI_Wait`).
@@ -78,7 +84,8 @@ impl PreparedSend<'_> {
     /// # Errors
     /// If an MPI call fails.
     pub fn wait(&mut self) -> Result<(), Error> {
-        self.request.as_mut().map_or(Ok(()), Persistent::wait)
+        let mpi = &ready()?;
+        self.request.as_mut().map_or(Ok(()), |request| request.wait(mpi))
     }
 }
 
@@ -102,9 +109,9 @@ impl PreparedReceive<'_> {
     ///
     /// # Safety
     /// 1. The communicator lives as long as the result.
-    pub(super) unsafe fn new(size: usize, from: Peer) -> Result<Self, Error> {
-        let request = if from.is_nobody() { None } else { Some(receive(size, from)?) };
-        let descriptions = if checks() { descriptions_on(from.communicator)? } else { None };
+    pub(super) unsafe fn new(mpi: &Usable, size: usize, from: Peer) -> Result<Self, Error> {
+        let request = if from.is_nobody() { None } else { Some(receive(mpi, size, from)?) };
+        let descriptions = if checks() { descriptions_on(mpi, from.communicator)? } else { None };
         Ok(Self { request, is_started: false, size, from, descriptions, communicator: PhantomData })
     }
 
@@ -114,13 +121,14 @@ impl PreparedReceive<'_> {
     /// # Errors
     /// If an MPI call fails.
     pub fn start(&mut self) -> Result<(), Error> {
+        let mpi = &ready()?;
         let Some(request) = &mut self.request else { return Ok(()) };
-        request.wait()?;
+        request.wait(mpi)?;
         if !request.is_whole() {
-            *request = receive(self.size, self.from)?;
+            *request = receive(mpi, self.size, self.from)?;
         }
         self.is_started = true;
-        request.start()
+        request.start(mpi)
     }
 
     /// Returns `true` if no message is under way: it has arrived, and [`finish`](Self::finish) does not wait
@@ -129,7 +137,8 @@ impl PreparedReceive<'_> {
     /// # Errors
     /// If an MPI call fails.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        self.request.as_mut().map_or(Ok(true), Persistent::is_done)
+        let mpi = &ready()?;
+        self.request.as_mut().map_or(Ok(true), |request| request.is_done(mpi))
     }
 
     /// Waits for the message, and unpacks it. The same message can be unpacked several times, until the next
@@ -142,15 +151,16 @@ impl PreparedReceive<'_> {
     /// with `DTYPE_CHECK=1`, [`Error::Mismatch`]; an error if an MPI call fails. After an error, nothing has
     /// been written.
     pub fn finish<M: Receivable + ?Sized>(&mut self, message: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
         Error::unless_exactly("a prepared destination", self.size, message.packed_size())?;
         let Some(request) = &mut self.request else { return Ok(()) };
         if !self.is_started {
             return Err(Error::NotStarted { what: "the receive" });
         }
-        request.wait()?;
-        let packed = request.incoming(0, message.step())?;
+        request.wait(mpi)?;
+        let packed = request.incoming(mpi, 0, message.step())?;
         if let Some(descriptions) = &self.descriptions {
-            descriptions.compare(message, packed, request.status(0))?;
+            descriptions.compare(mpi, message, packed, request.status(0))?;
         }
         message.unpack(packed)
     }
@@ -162,9 +172,9 @@ impl Drop for PreparedReceive<'_> {
     }
 }
 
-fn receive(size: usize, from: Peer) -> Result<Persistent, Error> {
+fn receive(mpi: &Usable, size: usize, from: Peer) -> Result<Persistent, Error> {
     let mut request = Persistent::on(from.communicator);
-    request.add_receive(size, from)?;
+    request.add_receive(mpi, size, from)?;
     Ok(request)
 }
 
@@ -215,12 +225,12 @@ impl PartitionedSend<'_> {
     ///
     /// # Safety
     /// 1. The communicator lives as long as the result.
-    pub(super) unsafe fn new(size: usize, partitions: usize, to: Peer) -> Result<Self, Error> {
+    pub(super) unsafe fn new(mpi: &Usable, size: usize, partitions: usize, to: Peer) -> Result<Self, Error> {
         let is_to_nobody = to.is_nobody();
         let partitions = if is_to_nobody { 0 } else { few(partitions)? };
         let part = |_| {
             let mut part = Persistent::on(to.communicator);
-            part.add_send_in(SendMode::Standard, size.saturating_add(NUMBER), to)?;
+            part.add_send_in(mpi, SendMode::Standard, size.saturating_add(NUMBER), to)?;
             Ok::<_, Error>(part)
         };
         let parts = (0..partitions).map(part).collect::<Result<_, _>>()?;
@@ -235,6 +245,7 @@ impl PartitionedSend<'_> {
     /// [`Error::Length`] if the partition has another packed size than was prepared; [`Error::Parameter`] if
     /// there is no such partition, or if it was sent in this round; an error if an MPI call fails.
     pub fn ready<M: Sendable + ?Sized>(&mut self, partition: usize, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
         Error::unless_exactly("a prepared partition", self.size, message.packed_size())?;
         let partitions = self.parts.len();
         let Some(part) = self.parts.get_mut(partition) else {
@@ -245,14 +256,14 @@ impl PartitionedSend<'_> {
                 "one that has not been sent in this round: the round ends with its last partition";
             return Err(refused("a partitioned message", "partition", partition as i128, requirement));
         }
-        part.wait()?;
+        part.wait(mpi)?;
         let packed = part.outgoing(0);
         Error::unless_exactly("a prepared partition", self.size + NUMBER, packed.len())?;
         let (number, packed) = packed.split_at_mut(NUMBER);
         number.copy_from_slice(&numbered(self.round, partition).to_ne_bytes());
         // SAFETY: there is room for the packed size of the message, in a buffer of this crate.
         unsafe { message.pack(packed.as_mut_ptr()) }?;
-        part.start()?;
+        part.start(mpi)?;
         self.sent[partition] = true;
         if self.sent.iter().all(|sent| *sent) {
             self.sent.fill(false);
@@ -266,7 +277,8 @@ impl PartitionedSend<'_> {
     /// # Errors
     /// If an MPI call fails.
     pub fn wait(&mut self) -> Result<(), Error> {
-        self.parts.iter_mut().try_for_each(Persistent::wait)
+        let mpi = &ready()?;
+        self.parts.iter_mut().try_for_each(|part| part.wait(mpi))
     }
 }
 
@@ -289,13 +301,18 @@ impl PartitionedReceive<'_> {
     ///
     /// # Safety
     /// 1. The communicator lives as long as the result.
-    pub(super) unsafe fn new(size: usize, partitions: usize, from: Peer) -> Result<Self, Error> {
+    pub(super) unsafe fn new(
+        mpi: &Usable,
+        size: usize,
+        partitions: usize,
+        from: Peer,
+    ) -> Result<Self, Error> {
         if from.rank == any_rank() {
             let requirement = "one rank: partitions of several ranks would be mixed";
             return Err(refused("a partitioned receive", "the source", from.rank, requirement));
         }
         let partitions = if from.is_nobody() { 0 } else { few(partitions)? };
-        let part = |_| receive(size.saturating_add(NUMBER), from);
+        let part = |_| receive(mpi, size.saturating_add(NUMBER), from);
         let parts = (0..partitions).map(part).collect::<Result<_, _>>()?;
         let arrived = vec![None; partitions];
         Ok(Self { parts, round: None, size, from, arrived, communicator: PhantomData })
@@ -307,14 +324,15 @@ impl PartitionedReceive<'_> {
     /// # Errors
     /// If an MPI call fails.
     pub fn start(&mut self) -> Result<(), Error> {
+        let mpi = &ready()?;
         self.arrived.fill(None);
         self.round = Some(self.round.map_or(0, |round| round.wrapping_add(1)));
         for part in &mut self.parts {
-            part.wait()?;
+            part.wait(mpi)?;
             if !part.is_whole() {
-                *part = receive(self.size.saturating_add(NUMBER), self.from)?;
+                *part = receive(mpi, self.size.saturating_add(NUMBER), self.from)?;
             }
-            part.start()?;
+            part.start(mpi)?;
         }
         Ok(())
     }
@@ -325,7 +343,8 @@ impl PartitionedReceive<'_> {
     /// [`Error::Parameter`] if there is no such partition; [`Error::Message`] if a message is no partition;
     /// an error if an MPI call fails.
     pub fn has_arrived(&mut self, partition: usize) -> Result<bool, Error> {
-        self.advance(partition, false)
+        let mpi = &ready()?;
+        self.advance(mpi, partition, false)
     }
 
     /// Waits for a partition, and unpacks it.
@@ -335,17 +354,18 @@ impl PartitionedReceive<'_> {
     /// packed size than was prepared; [`Error::Fit`] if the partition has; [`Error::InvalidValue`]. After an
     /// error, nothing has been written.
     pub fn finish<M: Receivable + ?Sized>(&mut self, partition: usize, message: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
         Error::unless_exactly("a prepared partition", self.size, message.packed_size())?;
         if self.from.is_nobody() {
             return Ok(());
         }
-        self.advance(partition, true)?;
+        self.advance(mpi, partition, true)?;
         let Some(request) = self.arrived[partition] else { return Err(no_round()) };
-        message.unpack(&self.parts[request].incoming(0, 1)?[NUMBER..])
+        message.unpack(&self.parts[request].incoming(mpi, 0, 1)?[NUMBER..])
     }
 
     /// Looks for a partition; if `wait` is set, waits for it.
-    fn advance(&mut self, partition: usize, wait: bool) -> Result<bool, Error> {
+    fn advance(&mut self, mpi: &Usable, partition: usize, wait: bool) -> Result<bool, Error> {
         let partitions = self.parts.len();
         if self.from.is_nobody() {
             return Ok(true);
@@ -365,11 +385,11 @@ impl PartitionedReceive<'_> {
             }
             // Messages of one sender are received in the order in which they were sent.
             if wait {
-                part.wait()?;
-            } else if !part.is_done()? {
+                part.wait(mpi)?;
+            } else if !part.is_done(mpi)? {
                 break;
             }
-            let number = part.incoming(0, 1)?.first_chunk().map(|number| u64::from_ne_bytes(*number));
+            let number = part.incoming(mpi, 0, 1)?.first_chunk().map(|number| u64::from_ne_bytes(*number));
             let number = number.and_then(|number| number.checked_sub(numbered(round, 0)));
             let number = number.and_then(|number| usize::try_from(number).ok());
             match number.and_then(|number| self.arrived.get_mut(number)) {

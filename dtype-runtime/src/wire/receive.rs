@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{checked, is_truncation, running},
+    mpi::{Usable, checked, is_truncation, running},
 };
 
 /// The size in bytes of the largest message that is received into a buffer and copied. To probe for the
@@ -34,6 +34,7 @@ const COPIED: usize = 16 << 10;
 /// probed first: its size is then known, and it can be received directly into its memory.
 #[inline]
 pub(super) fn receive<M: Write + ?Sized>(
+    mpi: &Usable,
     message: &mut M,
     making: Making,
     from: Peer,
@@ -44,38 +45,39 @@ pub(super) fn receive<M: Write + ?Sized>(
     let most = message.packed_size();
     if most <= COPIED && !running().is_faster_probed && !checks() {
         let mut room = Room::of(most)?;
-        let outcome = room.receive(from);
-        return arrived(message, most, outcome, room.buffer(), None);
+        let outcome = room.receive(mpi, from);
+        return arrived(mpi, message, most, outcome, room.buffer(), None);
     }
-    let matched = Matched::wait_for(from)?;
+    let matched = Matched::wait_for(mpi, from)?;
     let status = matched.status;
-    take(matched, making, message)?;
+    take(mpi, matched, making, message)?;
     Ok(Status::from_raw(status))
 }
 
 /// Unpacks a message of up to `room` bytes that a receive has put into `buffer`. If the receive failed,
 /// returns its error.
 fn arrived<M: Write + ?Sized>(
+    mpi: &Usable,
     message: &mut M,
     room: usize,
     outcome: Outcome,
     buffer: &[u8],
     descriptions: Option<&Descriptions>,
 ) -> Result<Status, Error> {
-    let status = status_of(message, outcome)?;
+    let status = status_of(mpi, message, outcome)?;
     // A message longer than `room` may arrive without an error, because the buffer is larger.
-    let bytes = buffer.get(..size_of(&status)).filter(|bytes| bytes.len() <= room);
-    unpack(message, bytes.ok_or_else(|| is_too_long(message))?, &status, descriptions)?;
+    let bytes = buffer.get(..size_of(mpi, &status)).filter(|bytes| bytes.len() <= room);
+    unpack(mpi, message, bytes.ok_or_else(|| is_too_long(message))?, &status, descriptions)?;
     Ok(Status::from_raw(status))
 }
 
 /// Returns the status of a message that a receive has brought, or the error of the receive.
-fn status_of<M: Read + ?Sized>(message: &M, outcome: Outcome) -> Result<MPI_Status, Error> {
+fn status_of<M: Read + ?Sized>(mpi: &Usable, message: &M, outcome: Outcome) -> Result<MPI_Status, Error> {
     match outcome {
         Ok(status) => Ok(status),
         Err(code) => {
-            if !is_truncation(code) {
-                checked("MPI_Recv", code)?;
+            if !is_truncation(mpi, code) {
+                checked(mpi, "MPI_Recv", code)?;
             }
             Err(is_too_long(message))
         }
@@ -96,41 +98,47 @@ pub(super) fn status_of_nobody() -> Status {
 }
 
 /// Receives a message that has been matched, directly into its memory if possible.
-fn take<M: Write + ?Sized>(matched: Matched, making: Making, message: &mut M) -> Result<(), Error> {
+fn take<M: Write + ?Sized>(
+    mpi: &Usable,
+    matched: Matched,
+    making: Making,
+    message: &mut M,
+) -> Result<(), Error> {
     let size = matched.size;
     if size == message.packed_size() && message.any_pattern() && !checks() {
         if let Some(Span { place, .. }) = message.span_mut() {
             let bytes = Bytes::of(size)?;
             // SAFETY: 1 and 2, since the span is borrowed mutably, has exactly `size` bytes, and any pattern
             // may be written there.
-            return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
+            return unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) };
         }
         let typed = match making {
             // Values of one base type: MPICH does not receive packed bytes with the datatype of a struct.
             Making::Typed => message.spacing().is_some(),
-            Making::Fastest => is_typed(message, matched.sender()).unwrap_or(false),
+            Making::Fastest => is_typed(mpi, message, matched.sender()).unwrap_or(false),
             Making::Packed | Making::InPlace => false,
         };
         if typed && let Ok(typed) = message.typed_mut() {
             // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has
             // exactly `size` bytes.
-            return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };
+            return unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) };
         }
     }
-    let (status, descriptions) = (matched.status, descriptions_on(matched.sender().communicator)?);
-    let arrived = matched.receive()?;
-    unpack(message, &arrived[..size], &status, descriptions.as_deref())
+    let (status, descriptions) = (matched.status, descriptions_on(mpi, matched.sender().communicator)?);
+    let arrived = matched.receive(mpi)?;
+    unpack(mpi, message, &arrived[..size], &status, descriptions.as_deref())
 }
 
 /// Unpacks a message if its size fits, and its description matches if there is one.
 fn unpack<M: Write + ?Sized>(
+    mpi: &Usable,
     message: &mut M,
     arrived: &[u8],
     status: &MPI_Status,
     descriptions: Option<&Descriptions>,
 ) -> Result<(), Error> {
     if let Some(descriptions) = descriptions {
-        descriptions.compare(message, arrived, status)?;
+        descriptions.compare(mpi, message, arrived, status)?;
     }
     fits(message, arrived.len(), Some((status.MPI_SOURCE, status.MPI_TAG)))?;
     message.unpack(arrived)
@@ -154,23 +162,25 @@ pub(super) struct Posted {
 }
 
 impl Posted {
-    pub fn new<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
+    pub fn new<M: Read + ?Sized>(mpi: &Usable, message: &M, from: Peer) -> Result<Self, Error> {
         let room = room_for(message.packed_size());
-        let request = if from.is_nobody() { None } else { Some(Request::receive(Room::of(room)?, from)?) };
-        Ok(Self { request, room, descriptions: descriptions_on(from.communicator)? })
+        let request =
+            if from.is_nobody() { None } else { Some(Request::receive(mpi, Room::of(room)?, from)?) };
+        Ok(Self { request, room, descriptions: descriptions_on(mpi, from.communicator)? })
     }
 
     /// Makes progress; if `wait` is set, waits until the message has arrived. Returns its status, or `None`
     /// if it has not arrived yet.
     pub fn advance<M: Write + ?Sized>(
         &mut self,
+        mpi: &Usable,
         message: &mut M,
         wait: bool,
     ) -> Result<Option<Status>, Error> {
         let Some(request) = &mut self.request else { return Ok(Some(status_of_nobody())) };
         let Some(outcome) = request.advance(wait)? else { return Ok(None) };
         let descriptions = self.descriptions.as_deref();
-        arrived(message, self.room, outcome, request.buffer(), descriptions).map(Some)
+        arrived(mpi, message, self.room, outcome, request.buffer(), descriptions).map(Some)
     }
 }
 
@@ -183,7 +193,7 @@ pub(super) struct PostedTyped<M> {
 
 impl<M: Write> PostedTyped<M> {
     /// Starts to receive a message, or returns it if that is slower or not possible.
-    pub fn new(mut message: M, from: Peer) -> Result<Self, M> {
+    pub fn new(mpi: &Usable, mut message: M, from: Peer) -> Result<Self, M> {
         if !is_faster_typed(&message) || !message.any_pattern() {
             return Err(message);
         }
@@ -193,14 +203,14 @@ impl<M: Write> PostedTyped<M> {
         };
         // SAFETY: 1, since the request is dropped before the message, which borrows the memory mutably, and
         // any pattern may be written there. 2, since the datatype has gaps.
-        let request = unsafe { Request::receive_typed(&typed, from) };
+        let request = unsafe { Request::receive_typed(mpi, &typed, from) };
         Ok(Self { request, message })
     }
 
     /// Waits until the message has arrived.
-    pub fn wait(self) -> Result<(), Error> {
+    pub fn wait(self, mpi: &Usable) -> Result<(), Error> {
         let Some(outcome) = self.request?.advance(true)? else { return Ok(()) };
-        let status = status_of(&self.message, outcome)?;
-        fits(&self.message, size_of(&status), Some((status.MPI_SOURCE, status.MPI_TAG)))
+        let status = status_of(mpi, &self.message, outcome)?;
+        fits(&self.message, size_of(mpi, &status), Some((status.MPI_SOURCE, status.MPI_TAG)))
     }
 }

@@ -26,6 +26,7 @@ use crate::{
         shapes::refused,
         source::Place,
     },
+    mpi::{Usable, ready},
 };
 
 /// A redistribution of a global array with elements `T`: from the parts that the ranks have to other parts of
@@ -91,9 +92,10 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         A: Distributed<D> + ?Sized,
         B: Distributed<D> + ?Sized,
     {
-        let Members { communicator: raw, ranks } = members(communicator)?;
-        intracommunicator(raw)?;
-        let (companion, tag) = companion(raw, 1)?;
+        let mpi = &ready()?;
+        let Members { communicator: raw, ranks, .. } = members(mpi, communicator)?;
+        intracommunicator(mpi, raw)?;
+        let (companion, tag) = companion(mpi, raw, 1)?;
         let rank = communicator.rank() as usize;
         let own = from.parts().and_then(|from| Ok([from, to.parts()?]));
         // A rank with an error tells the others, so that none waits for its messages.
@@ -150,11 +152,12 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
+        let mpi = &ready()?;
         let from = &[source][usize::from(self.from.is_empty())..];
         let to = &mut [destination][usize::from(self.to.is_empty())..];
-        let [from, to] = self.places(from, to).map_err(|error| self.refuse(error))?;
+        let [from, to] = self.places(from, to).map_err(|error| self.refuse(mpi, error))?;
         // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
-        unsafe { self.run_at(&from, &to) }
+        unsafe { self.run_at(mpi, &from, &to) }
     }
 
     /// Like [`run`](Self::run), for ranks with several parts: one array for each, in the order of the parts.
@@ -166,9 +169,10 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let [from, to] = self.places(sources, destinations).map_err(|error| self.refuse(error))?;
+        let mpi = &ready()?;
+        let [from, to] = self.places(sources, destinations).map_err(|error| self.refuse(mpi, error))?;
         // SAFETY: 1, since the destinations are borrowed mutably, and 2, since the sources are borrowed.
-        unsafe { self.run_at(&from, &to) }
+        unsafe { self.run_at(mpi, &from, &to) }
     }
 
     /// Starts [`run`](Self::run), and returns without waiting. The source is free again at once. The
@@ -185,11 +189,12 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
+        let mpi = &ready()?;
         let from = &[source][usize::from(self.from.is_empty())..];
         let to = &mut [destination][usize::from(self.to.is_empty())..];
-        let [from, to] = self.places(from, to).map_err(|error| self.refuse(error))?;
+        let [from, to] = self.places(from, to).map_err(|error| self.refuse(mpi, error))?;
         // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
-        unsafe { self.start_at(&from, &to) }?;
+        unsafe { self.start_at(mpi, &from, &to) }?;
         Ok(PendingRedistribution { redistribution: Lent::Borrowed(self), to, destination: PhantomData })
     }
 
@@ -217,10 +222,10 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     }
 
     /// Tells the other ranks of an error of this one, and returns it.
-    fn refuse(&mut self, error: Error) -> Error {
+    fn refuse(&mut self, mpi: &Usable, error: Error) -> Error {
         // Messages of a run that was forgotten arrive first.
         self.prepared = None;
-        Exchange::refuse(Arc::clone(&self.companion), self.planned(1), error)
+        Exchange::refuse(mpi, Arc::clone(&self.companion), self.planned(1), error)
     }
 
     /// Moves the elements of one run. A message of one piece is sent from its array, and received there, on
@@ -230,18 +235,18 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// # Safety
     /// 1. The arrays at the places `to` are borrowed mutably.
     /// 2. The arrays at the places `from` are borrowed, and are others.
-    unsafe fn run_at(&mut self, from: &[Place], to: &[Place]) -> Result<(), Error> {
+    unsafe fn run_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
         let mut all = self.sends.iter().chain(&self.receives);
         if checks() || all.any(|message| message.pieces.len() > 1) {
             // SAFETY: 1 and 2.
             return unsafe {
-                self.start_at(from, to)?;
-                self.finish_at(to)
+                self.start_at(mpi, from, to)?;
+                self.finish_at(mpi, to)
             };
         }
         // Messages of a run that was forgotten arrive first.
         if let Some((_, exchange)) = &mut self.prepared {
-            exchange.wait()?;
+            exchange.wait(mpi)?;
         }
         let (communicator, tag) = (self.companion.communicator, self.tag);
         let sends = self.sends.iter().flat_map(|message| message.addressed(communicator, tag));
@@ -249,7 +254,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         let receives = self.receives.iter().flat_map(|message| message.addressed(communicator, tag));
         let receives = receives.map(|(from, piece)| (from, ViewMut::new(to[piece.array], &piece.layout)));
         // SAFETY: 1 and 2.
-        directly(sends, receives, || unsafe { self.copy(from, to) })
+        directly(mpi, sends, receives, || unsafe { self.copy(from, to) })
     }
 
     /// Copies the elements that stay on this rank.
@@ -271,14 +276,14 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// # Safety
     /// 1. The arrays at the places `to` are borrowed mutably.
     /// 2. The arrays at the places `from` are borrowed, and are others.
-    unsafe fn start_at(&mut self, from: &[Place], to: &[Place]) -> Result<(), Error> {
+    unsafe fn start_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
         let arrays = same_copies(from, to)?;
         if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
-            self.prepare(arrays)?;
+            self.prepare(mpi, arrays)?;
         }
         let Self { sends, prepared, .. } = self;
         if let Some((_, exchange)) = prepared {
-            exchange.start(|i, packed| {
+            exchange.start(mpi, |i, packed| {
                 sends[i].each(from, arrays, |layout, place, bytes| pack(layout, &[place], &mut packed[bytes]))
             })?;
         }
@@ -290,10 +295,11 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     ///
     /// # Safety
     /// 1. The arrays at the places are borrowed mutably.
-    unsafe fn finish_at(&mut self, to: &[Place]) -> Result<(), Error> {
+    unsafe fn finish_at(&mut self, mpi: &Usable, to: &[Place]) -> Result<(), Error> {
         let Self { receives, prepared, .. } = self;
         let Some((arrays, exchange)) = prepared else { return Ok(()) };
         exchange.finish(
+            mpi,
             T::FACTS.wire_size,
             |i, packed| {
                 receives[i].each(to, *arrays, |layout, place, bytes| check(layout, &[place], &packed[bytes]))
@@ -322,11 +328,11 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     }
 
     /// Makes requests and buffers for so many global arrays.
-    fn prepare(&mut self, arrays: usize) -> Result<(), Error> {
+    fn prepare(&mut self, mpi: &Usable, arrays: usize) -> Result<(), Error> {
         // Messages of a run that was forgotten arrive first.
         self.prepared = None;
         let [sends, receives] = self.planned(arrays)?;
-        let exchange = Exchange::new(Arc::clone(&self.companion), &sends, &receives)?;
+        let exchange = Exchange::new(mpi, Arc::clone(&self.companion), &sends, &receives)?;
         self.prepared = Some((arrays, exchange));
         Ok(())
     }
@@ -549,8 +555,9 @@ impl<T: MpiDatatype, const D: usize> PendingRedistribution<'_, T, D> {
     /// # Errors
     /// If an MPI call fails.
     pub fn is_done(&mut self) -> Result<bool, Error> {
+        let mpi = &ready()?;
         let Redistribution { prepared, .. } = self.redistribution.get();
-        prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done())
+        prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done(mpi))
     }
 
     /// Waits for the elements of other ranks, and writes them to the destination.
@@ -558,8 +565,9 @@ impl<T: MpiDatatype, const D: usize> PendingRedistribution<'_, T, D> {
     /// # Errors
     /// The errors of [`Redistribution::run`].
     pub fn finish(mut self) -> Result<(), Error> {
+        let mpi = &ready()?;
         // SAFETY: 1, since the guard borrows the destination mutably.
-        unsafe { self.redistribution.get().finish_at(&self.to) }
+        unsafe { self.redistribution.get().finish_at(mpi, &self.to) }
     }
 }
 

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     Error, MpiDatatype,
-    mpi::{at_end, called, checked, told, without_communicator},
+    mpi::{Usable, at_end, called, checked, ready, told, without_communicator},
     pack::{PackBuffer, pack_into, packed_size, unpack_into},
     types::layout_number,
 };
@@ -80,7 +80,8 @@ pub trait Reductions: Communicator {
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,
     {
-        reduce(members(self)?, Kind::All, values, into, &combine).map(|_| ())
+        let mpi = &ready()?;
+        reduce(members(mpi, self)?, Kind::All, values, into, &combine).map(|_| ())
     }
 
     /// Combines the values of this rank and all lower ones (`MPI_Scan`).
@@ -92,9 +93,10 @@ pub trait Reductions: Communicator {
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,
     {
+        let mpi = &ready()?;
         let mut result = value.clone();
         let (values, into) = (slice::from_ref(value), slice::from_mut(&mut result));
-        reduce(members(self)?, Kind::Scan, values, into, &combine)?;
+        reduce(members(mpi, self)?, Kind::Scan, values, into, &combine)?;
         Ok(result)
     }
 
@@ -107,10 +109,11 @@ pub trait Reductions: Communicator {
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,
     {
+        let mpi = &ready()?;
         let mut result = value.clone();
         let (values, into) = (slice::from_ref(value), slice::from_mut(&mut result));
         let kind = if self.rank() == 0 { Kind::ExclusiveOfNone } else { Kind::Exclusive };
-        Ok(reduce(members(self)?, kind, values, into, &combine)?.then_some(result))
+        Ok(reduce(members(mpi, self)?, kind, values, into, &combine)?.then_some(result))
     }
 }
 
@@ -128,7 +131,8 @@ pub trait RootReductions: Root {
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,
     {
-        let root = Rooted::of(self)?;
+        let mpi = &ready()?;
+        let root = Rooted::of(mpi, self)?;
         let mut result = value.clone();
         let kind = Kind::To { rank: root.rank, is_here: root.is_here };
         let (values, into) = (slice::from_ref(value), slice::from_mut(&mut result));
@@ -169,7 +173,7 @@ struct Context<'a> {
 
 /// Reduces values into others. Returns `true` if this rank has got a result.
 fn reduce<T, F>(
-    members: Members,
+    members: Members<'_>,
     kind: Kind,
     values: &[T],
     into: &mut [T],
@@ -179,8 +183,8 @@ where
     T: MpiDatatype + Clone + Send + Sync,
     F: Fn(&T, &T) -> T + Sync,
 {
-    let communicator = members.communicator;
-    intracommunicator(communicator)?;
+    let Members { mpi, communicator, .. } = members;
+    intracommunicator(mpi, communicator)?;
     let element = 1 + packed_size::<T>(1);
     let room = values.len().saturating_mul(element);
     let buffers = || {
@@ -196,7 +200,7 @@ where
     let buffers = buffers();
     // A rank with an error tells the others, so that none waits for it.
     let own = [buffers.is_err().into(), room.min(isize::MAX as usize) as u64, layout_number::<T>()];
-    let all = least_and_greatest(communicator, own);
+    let all = least_and_greatest(mpi, communicator, own);
     let ((from, mut to), [[_, failed], rooms, layouts]) = (buffers?, all?);
     if failed > 0 {
         return Err(Error::Reduction { reason: "another rank has an error, and no part in it" });
@@ -231,12 +235,12 @@ where
         }
     };
     let context = Context { combine: &combine, element, panic: Mutex::new(None) };
-    let datatype = ElementType::new(element, &context)?;
+    let datatype = ElementType::new(mpi, element, &context)?;
     // A library counts elements by `int`.
     let most = c_int::MAX as usize;
-    let operation = operation()?;
+    let operation = operation(mpi)?;
     for (from, to) in from.chunks(most * element).zip(to.chunks_mut(most * element)) {
-        let (count, kind_of, place) = ((from.len() / element) as c_int, datatype.0, to.as_mut_ptr().cast());
+        let (count, kind_of, place) = ((from.len() / element) as c_int, datatype.raw, to.as_mut_ptr().cast());
         let from = from.as_ptr().cast();
         let name = match kind {
             Kind::All => "MPI_Allreduce",
@@ -244,18 +248,18 @@ where
             Kind::Exclusive | Kind::ExclusiveOfNone => "MPI_Exscan",
             Kind::To { .. } => "MPI_Reduce",
         };
-        called(name, communicator, || {
+        called(mpi, name, communicator, || {
             // SAFETY: both buffers have `count` elements. The datatype, and the context that it leads to,
             // live until the call returns.
             unsafe {
                 match kind {
-                    Kind::All => ffi::MPI_Allreduce(from, place, count, kind_of, operation, communicator),
-                    Kind::Scan => ffi::MPI_Scan(from, place, count, kind_of, operation, communicator),
+                    Kind::All => mpi.MPI_Allreduce(from, place, count, kind_of, operation, communicator),
+                    Kind::Scan => mpi.MPI_Scan(from, place, count, kind_of, operation, communicator),
                     Kind::Exclusive | Kind::ExclusiveOfNone => {
-                        ffi::MPI_Exscan(from, place, count, kind_of, operation, communicator)
+                        mpi.MPI_Exscan(from, place, count, kind_of, operation, communicator)
                     }
                     Kind::To { rank, .. } => {
-                        ffi::MPI_Reduce(from, place, count, kind_of, operation, rank, communicator)
+                        mpi.MPI_Reduce(from, place, count, kind_of, operation, rank, communicator)
                     }
                 }
             }
@@ -285,10 +289,13 @@ where
 }
 
 /// A datatype of one element, with the context of its reduction as an attribute.
-struct ElementType(MPI_Datatype);
+struct ElementType<'m> {
+    mpi: &'m Usable,
+    raw: MPI_Datatype,
+}
 
-impl ElementType {
-    fn new(size: usize, context: &Context<'_>) -> Result<Self, Error> {
+impl<'m> ElementType<'m> {
+    fn new(mpi: &'m Usable, size: usize, context: &Context<'_>) -> Result<Self, Error> {
         let count = c_int::try_from(size).map_err(|_| Error::Argument {
             call: "MPI_Type_contiguous",
             argument: "count",
@@ -296,33 +303,33 @@ impl ElementType {
             limit: c_int::MAX.into(),
         })?;
         // SAFETY: a constant of the library.
-        let mut made = Self(unsafe { ffi::RSMPI_DATATYPE_NULL });
-        let code = without_communicator(|| {
-            // SAFETY: MPI is usable; there is room for a handle.
-            unsafe { ffi::MPI_Type_contiguous(count, ffi::RSMPI_UINT8_T, &raw mut made.0) }
+        let mut made = Self { mpi, raw: unsafe { ffi::RSMPI_DATATYPE_NULL } };
+        let code = without_communicator(mpi, || {
+            // SAFETY: there is room for a handle.
+            unsafe { mpi.MPI_Type_contiguous(count, ffi::RSMPI_UINT8_T, &raw mut made.raw) }
         });
-        checked("MPI_Type_contiguous", code)?;
-        let code = without_communicator(|| {
+        checked(mpi, "MPI_Type_contiguous", code)?;
+        let code = without_communicator(mpi, || {
             // SAFETY: the datatype is live.
-            unsafe { ffi::MPI_Type_commit(&raw mut made.0) }
+            unsafe { mpi.MPI_Type_commit(&raw mut made.raw) }
         });
-        checked("MPI_Type_commit", code)?;
+        checked(mpi, "MPI_Type_commit", code)?;
         let context: *const Context<'_> = context;
-        // SAFETY: MPI is usable, and the datatype live.
-        let kept = unsafe { CONTEXT.keep(made.0, Address(context.expose_provenance())) };
-        told("MPI_Type_set_attr", kept)?;
+        // SAFETY: 1, since the datatype was just made.
+        let kept = unsafe { CONTEXT.keep(mpi, made.raw, Address(context.expose_provenance())) };
+        told(mpi, "MPI_Type_set_attr", kept)?;
         Ok(made)
     }
 }
 
-impl Drop for ElementType {
+impl Drop for ElementType<'_> {
     fn drop(&mut self) {
         // SAFETY: a constant of the library.
-        if self.0 == unsafe { ffi::RSMPI_DATATYPE_NULL } {
+        if self.raw == unsafe { ffi::RSMPI_DATATYPE_NULL } {
             return;
         }
         // SAFETY: the datatype was made here, and is freed once. MPI keeps one that is in use.
-        without_communicator(|| unsafe { ffi::MPI_Type_free(&raw mut self.0) });
+        without_communicator(self.mpi, || unsafe { self.mpi.MPI_Type_free(&raw mut self.raw) });
     }
 }
 
@@ -346,28 +353,28 @@ unsafe impl Send for Operation {}
 static OPERATION: Mutex<Option<Operation>> = Mutex::new(None);
 
 /// Returns the operation, which the first call creates.
-fn operation() -> Result<MPI_Op, Error> {
+fn operation(mpi: &Usable) -> Result<MPI_Op, Error> {
     let mut known = OPERATION.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(Operation(operation)) = &*known {
         return Ok(*operation);
     }
     // SAFETY: a constant of the library.
     let mut operation = unsafe { ffi::RSMPI_SUM };
-    // SAFETY: MPI is usable; the function has the type of MPI 4.1 section 6.9.5, and is not commutative.
-    let code = without_communicator(|| unsafe { ffi::MPI_Op_create(Some(combine), 0, &raw mut operation) });
-    checked("MPI_Op_create", code)?;
+    // SAFETY: the function has the type of MPI 4.1 section 6.9.5, and is not commutative.
+    let code =
+        without_communicator(mpi, || unsafe { mpi.MPI_Op_create(Some(combine), 0, &raw mut operation) });
+    checked(mpi, "MPI_Op_create", code)?;
     at_end(free);
     Ok(known.insert(Operation(operation)).0)
 }
 
 /// Frees the operation and the key of the attribute when MPI ends.
-fn free() {
+fn free(mpi: &Usable) {
     if let Some(Operation(mut operation)) = OPERATION.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        // SAFETY: MPI is usable; the operation was made here, and is freed once.
-        unsafe { ffi::MPI_Op_free(&raw mut operation) };
+        // SAFETY: the operation was made here, and is freed once.
+        unsafe { mpi.MPI_Op_free(&raw mut operation) };
     }
-    // SAFETY: MPI is usable.
-    unsafe { CONTEXT.end() };
+    CONTEXT.end(mpi);
 }
 
 /// Combines the elements of two vectors: MPI's callback.
@@ -377,9 +384,11 @@ unsafe extern "C" fn combine(
     count: *mut c_int,
     datatype: *mut MPI_Datatype,
 ) {
+    // SAFETY: 1, since MPI calls this function within a reduction.
+    let mpi = &unsafe { Usable::assumed() };
     // SAFETY: MPI passes a count and a datatype. The datatype is that of a reduction under way, whose context
     // lives until its call returns.
-    let (count, address) = unsafe { (*count, CONTEXT.get(*datatype)) };
+    let (count, address) = unsafe { (*count, CONTEXT.get(mpi, *datatype)) };
     let (Ok(Some(Address(address))), Ok(count)) = (address, usize::try_from(count)) else { return };
     // SAFETY: the address of a context that lives.
     let context = unsafe { &*ptr::with_exposed_provenance::<Context<'_>>(*address) };

@@ -24,8 +24,8 @@ use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
     mpi::{
-        Current, Library, SUCCESS, called, checked, greatest_tag, is_between_groups, packed_datatype, ready,
-        ready_on, returning_errors, true_code, with_gap, without_communicator,
+        Current, Library, SUCCESS, Usable, called, checked, greatest_tag, is_between_groups, packed_datatype,
+        ready, returning_errors, true_code, with_gap, without_communicator,
     },
     pack::PackBuffer,
     types::{cache::cached, entry::Wanted},
@@ -42,15 +42,16 @@ pub(super) struct Peer {
 impl Peer {
     /// Returns the destination of a message.
     #[inline]
-    pub fn destination<D: Destination + ?Sized>(to: &D, tag: Tag) -> Result<Self, Error> {
-        Self::checked(to.as_communicator(), to.destination_rank(), tag)
+    pub fn destination<D: Destination + ?Sized>(mpi: &Usable, to: &D, tag: Tag) -> Result<Self, Error> {
+        Self::checked(mpi, to.as_communicator(), to.destination_rank(), tag)
     }
 
     /// Returns the source of a message. The rank and the tag may be wildcards.
     #[inline]
-    pub fn source<S: Source + ?Sized>(from: &S, tag: Tag) -> Result<Self, Error> {
+    pub fn source<S: Source + ?Sized>(mpi: &Usable, from: &S, tag: Tag) -> Result<Self, Error> {
         let (communicator, rank) = (from.as_communicator(), from.source_rank());
         let known = Self::checked(
+            mpi,
             communicator,
             if rank == any_rank() { 0 } else { rank },
             if tag == any_tag() { 0 } else { tag },
@@ -60,12 +61,17 @@ impl Peer {
 
     /// Checks the rank and the tag, because libraries may be built without such checks.
     #[inline]
-    fn checked<C: Communicator + ?Sized>(communicator: &C, rank: Rank, tag: Tag) -> Result<Self, Error> {
-        let raw = ready_on(communicator)?;
-        let (ranks, greatest) = (communicator.target_size(), greatest_tag(raw));
+    fn checked<C: Communicator + ?Sized>(
+        mpi: &Usable,
+        communicator: &C,
+        rank: Rank,
+        tag: Tag,
+    ) -> Result<Self, Error> {
+        let raw = communicator.as_raw();
+        let (ranks, greatest) = (communicator.target_size(), greatest_tag(mpi, raw));
         if !(0..ranks).contains(&rank) && rank != no_rank() {
             // For a process of an intercommunicator, rsmpi gives the size of this rank's own group.
-            let ranks = remote_size(raw)?.unwrap_or(ranks);
+            let ranks = remote_size(mpi, raw)?.unwrap_or(ranks);
             if !(0..ranks).contains(&rank) {
                 return Err(Error::Rank { rank, ranks });
             }
@@ -85,14 +91,14 @@ impl Peer {
 
 /// Returns the number of ranks of the other group of an intercommunicator, or `None` for another
 /// communicator.
-pub(super) fn remote_size(communicator: MPI_Comm) -> Result<Option<Rank>, Error> {
-    if !is_between_groups(communicator)? {
+pub(super) fn remote_size(mpi: &Usable, communicator: MPI_Comm) -> Result<Option<Rank>, Error> {
+    if !is_between_groups(mpi, communicator)? {
         return Ok(None);
     }
     let mut size = 0;
-    called("MPI_Comm_remote_size", communicator, || {
+    called(mpi, "MPI_Comm_remote_size", communicator, || {
         // SAFETY: the communicator is live and has two groups; there is room for a number.
-        unsafe { ffi::MPI_Comm_remote_size(communicator, &raw mut size) }
+        unsafe { mpi.MPI_Comm_remote_size(communicator, &raw mut size) }
     })?;
     Ok(Some(size))
 }
@@ -219,30 +225,36 @@ impl Outgoing {
 
     /// Sends the message, and waits until it has been sent.
     #[inline]
-    pub fn send(self, Peer { communicator, rank, tag }: Peer) -> Result<(), Error> {
+    pub fn send(self, mpi: &Usable, Peer { communicator, rank, tag }: Peer) -> Result<(), Error> {
         let Bytes { count, datatype, .. } = self.bytes;
-        called("MPI_Send", communicator, || {
+        called(mpi, "MPI_Send", communicator, || {
             // SAFETY: by the conditions of the constructors, the memory is valid for reads, and the datatype
             // describes it.
-            unsafe { ffi::MPI_Send(self.place, count, datatype, rank, tag, communicator) }
+            unsafe { mpi.MPI_Send(self.place, count, datatype, rank, tag, communicator) }
         })
     }
 
     /// Starts to send the message.
-    pub fn start(self, to: Peer) -> Result<Request, Error> {
-        self.start_by("MPI_Isend", ffi::MPI_Isend, to)
+    pub fn start(self, mpi: &Usable, to: Peer) -> Result<Request, Error> {
+        self.start_by(mpi, "MPI_Isend", ffi::MPI_Isend, to)
     }
 
     /// Starts to send the message in synchronous mode: it has been sent only when the receiver has begun to
     /// receive it.
-    pub fn start_synchronous(self, to: Peer) -> Result<Request, Error> {
-        self.start_by("MPI_Issend", ffi::MPI_Issend, to)
+    pub fn start_synchronous(self, mpi: &Usable, to: Peer) -> Result<Request, Error> {
+        self.start_by(mpi, "MPI_Issend", ffi::MPI_Issend, to)
     }
 
-    fn start_by(self, name: &'static str, call: ImmediateSend, to: Peer) -> Result<Request, Error> {
+    fn start_by(
+        self,
+        mpi: &Usable,
+        name: &'static str,
+        call: ImmediateSend,
+        to: Peer,
+    ) -> Result<Request, Error> {
         let mut request = Request::new(false);
         let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
-        called(name, to.communicator, || {
+        called(mpi, name, to.communicator, || {
             // SAFETY: by the conditions of the constructors, the memory stays valid for reads until the
             // message has been sent. The request keeps the buffer, and dropping it completes the request. MPI
             // keeps a datatype that is in use.
@@ -282,14 +294,14 @@ impl Room {
 
     /// Receives a message, and waits for it.
     #[inline]
-    pub fn receive(&mut self, from: Peer) -> Outcome {
+    pub fn receive(&mut self, mpi: &Usable, from: Peer) -> Outcome {
         let Peer { communicator, rank, tag } = from;
         let (mut status, place) = (no_status(), self.buffer.as_mut_ptr().cast());
         let Bytes { count, datatype, .. } = self.bytes;
-        let code = returning_errors(communicator, || {
+        let code = returning_errors(mpi, communicator, || {
             // SAFETY: the datatype covers no more than the buffer; there is room for a status.
             true_code(unsafe {
-                ffi::MPI_Recv(place, count, datatype, rank, tag, communicator, &raw mut status)
+                mpi.MPI_Recv(place, count, datatype, rank, tag, communicator, &raw mut status)
             })
         });
         if code == SUCCESS { Ok(status) } else { Err(code) }
@@ -325,14 +337,14 @@ impl Request {
     }
 
     /// Starts to receive into a buffer.
-    pub fn receive(room: Room, from: Peer) -> Result<Self, Error> {
+    pub fn receive(mpi: &Usable, room: Room, from: Peer) -> Result<Self, Error> {
         let (Room { mut buffer, bytes }, Peer { communicator, rank, tag }) = (room, from);
         let mut request = Self::new(true);
         let (raw, place) = (&raw mut request.raw, buffer.as_mut_ptr().cast());
-        called("MPI_Irecv", communicator, || {
+        called(mpi, "MPI_Irecv", communicator, || {
             // SAFETY: the datatype covers no more than the buffer. The buffer stays until the request is
             // completed; dropping the request completes it.
-            unsafe { ffi::MPI_Irecv(place, bytes.count, bytes.datatype, rank, tag, communicator, raw) }
+            unsafe { mpi.MPI_Irecv(place, bytes.count, bytes.datatype, rank, tag, communicator, raw) }
         })?;
         request.buffer = Some(buffer);
         Ok(request)
@@ -343,13 +355,13 @@ impl Request {
     /// # Safety
     /// 1. The memory stays valid for writes until the request is dropped, and nobody else uses it.
     /// 2. MPI writes no more of a message into the datatype than fits.
-    pub unsafe fn receive_typed(typed: &Typed, from: Peer) -> Result<Self, Error> {
+    pub unsafe fn receive_typed(mpi: &Usable, typed: &Typed, from: Peer) -> Result<Self, Error> {
         let (Typed { place, count, datatype }, Peer { communicator, rank, tag }) = (typed, from);
         let mut request = Self::new(true);
         let (raw, datatype) = (&raw mut request.raw, datatype.as_raw());
-        called("MPI_Irecv", communicator, || {
+        called(mpi, "MPI_Irecv", communicator, || {
             // SAFETY: 1 and 2. Dropping the request completes it. MPI keeps a datatype that is in use.
-            unsafe { ffi::MPI_Irecv(*place, *count, datatype, rank, tag, communicator, raw) }
+            unsafe { mpi.MPI_Irecv(*place, *count, datatype, rank, tag, communicator, raw) }
         })?;
         Ok(request)
     }
@@ -367,12 +379,12 @@ impl Request {
     }
 
     /// Enters a nonblocking barrier (`MPI_Ibarrier`).
-    pub fn barrier(communicator: MPI_Comm) -> Result<Self, Error> {
+    pub fn barrier(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
         let mut request = Self::new(false);
         let raw = &raw mut request.raw;
-        called("MPI_Ibarrier", communicator, || {
+        called(mpi, "MPI_Ibarrier", communicator, || {
             // SAFETY: the communicator is live; there is room for a request.
-            unsafe { ffi::MPI_Ibarrier(communicator, raw) }
+            unsafe { mpi.MPI_Ibarrier(communicator, raw) }
         })?;
         Ok(request)
     }
@@ -384,16 +396,16 @@ impl Request {
 
     /// Returns the outcome of the transfer if it is complete; if `wait` is set, waits until it is.
     pub fn advance(&mut self, wait: bool) -> Result<Option<Outcome>, Error> {
-        ready()?;
+        let mpi = &ready()?;
         if self.is_complete() {
             return Ok(Some(Ok(no_status())));
         }
-        Ok(without_communicator(|| self.complete(wait)))
+        Ok(without_communicator(mpi, || self.complete(mpi, wait)))
     }
 
     /// Returns `true` if the transfer is complete. MPI must be usable, but may be in `MPI_Finalize`.
-    pub fn is_over(&mut self) -> bool {
-        self.is_complete() || without_communicator(|| self.complete(false)).is_some()
+    pub fn is_over(&mut self, mpi: &Usable) -> bool {
+        self.is_complete() || without_communicator(mpi, || self.complete(mpi, false)).is_some()
     }
 
     /// Frees an active request if its transfer is complete, and returns the outcome; if `wait` is set, waits
@@ -402,15 +414,15 @@ impl Request {
     /// In Open MPI, `MPI_Wait` and `MPI_Test` would call the error handler of the request's communicator.
     /// `MPI_Request_get_status` does not: the error is in the status, or returned. A request whose transfer
     /// is complete may then be freed (MPI 4.1 section 3.7.6).
-    fn complete(&mut self, wait: bool) -> Option<Outcome> {
+    fn complete(&mut self, mpi: &Usable, wait: bool) -> Option<Outcome> {
         if self.is_of_file {
-            return self.complete_of_file(wait);
+            return self.complete_of_file(mpi, wait);
         }
         let outcome = loop {
             let (mut done, mut status) = (0, no_status());
             // SAFETY: the request is active; there is room for a flag and a status.
             let code =
-                true_code(unsafe { ffi::MPI_Request_get_status(self.raw, &raw mut done, &raw mut status) });
+                true_code(unsafe { mpi.MPI_Request_get_status(self.raw, &raw mut done, &raw mut status) });
             match if code == SUCCESS { status.MPI_ERROR } else { code } {
                 code if code != SUCCESS && done == 0 => return Some(Err(code)),
                 SUCCESS if done == 0 && !wait => return None,
@@ -420,21 +432,21 @@ impl Request {
             }
         };
         // SAFETY: the request is active, and its transfer is complete.
-        unsafe { ffi::MPI_Request_free(&raw mut self.raw) };
+        unsafe { mpi.MPI_Request_free(&raw mut self.raw) };
         Some(outcome)
     }
 
     /// Like [`complete`](Self::complete), for a request of a file. Its errors go to no communicator of the
     /// program. MPICH makes no progress on it in `MPI_Request_get_status`.
-    fn complete_of_file(&mut self, wait: bool) -> Option<Outcome> {
+    fn complete_of_file(&mut self, mpi: &Usable, wait: bool) -> Option<Outcome> {
         let (mut done, mut status) = (0, no_status());
         // SAFETY: the request is active; there is room for a flag and a status.
         let code = true_code(unsafe {
             if wait {
                 done = 1;
-                ffi::MPI_Wait(&raw mut self.raw, &raw mut status)
+                mpi.MPI_Wait(&raw mut self.raw, &raw mut status)
             } else {
-                ffi::MPI_Test(&raw mut self.raw, &raw mut done, &raw mut status)
+                mpi.MPI_Test(&raw mut self.raw, &raw mut done, &raw mut status)
             }
         });
         match code {
@@ -445,11 +457,11 @@ impl Request {
     }
 
     /// Returns `true` if the message has been sent; if `wait` is set, waits until it has been.
-    pub fn is_sent(&mut self, wait: bool) -> Result<bool, Error> {
+    pub fn is_sent(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
         match self.advance(wait)? {
             None => Ok(false),
             Some(Ok(_)) => Ok(true),
-            Some(Err(code)) => Ok(checked("MPI_Wait", code).map(|()| true)?),
+            Some(Err(code)) => Ok(checked(mpi, "MPI_Wait", code).map(|()| true)?),
         }
     }
 
@@ -466,17 +478,15 @@ impl Request {
         if self.is_complete() {
             return true;
         }
-        if ready().is_err() {
-            // MPI has ended, but may still write into the buffer.
-            return false;
-        }
-        without_communicator(|| {
+        // If MPI has ended, it may still write into the buffer.
+        let Ok(mpi) = &ready() else { return false };
+        without_communicator(mpi, || {
             if self.is_receive {
                 // SAFETY: the request is active. It is cancelled, because its message may never have been
                 // sent.
-                unsafe { ffi::MPI_Cancel(&raw mut self.raw) };
+                unsafe { mpi.MPI_Cancel(&raw mut self.raw) };
             }
-            self.complete(true);
+            self.complete(mpi, true);
         });
         self.is_complete()
     }
@@ -503,27 +513,27 @@ pub(super) fn no_status() -> MPI_Status {
 }
 
 /// Returns the size of a message in bytes.
-pub(super) fn size_of(status: &MPI_Status) -> usize {
+pub(super) fn size_of(mpi: &Usable, status: &MPI_Status) -> usize {
     let mut count = 0;
     // SAFETY: the status is that of a message. The bytes of a large message are counted by another call.
     unsafe {
-        ffi::MPI_Get_count(status, packed_datatype(), &raw mut count);
+        mpi.MPI_Get_count(status, packed_datatype(), &raw mut count);
         if let Ok(count) = usize::try_from(count) {
             return count;
         }
         let mut large = 0;
-        ffi::MPI_Get_elements_x(status, packed_datatype(), &raw mut large);
+        mpi.MPI_Get_elements_x(status, packed_datatype(), &raw mut large);
         usize::try_from(large).unwrap_or(usize::MAX)
     }
 }
 
 /// Returns the number of bytes of a message, from rsmpi's status.
 pub(super) fn bytes_of(status: &Status) -> Result<usize, Error> {
-    ready()?;
+    let mpi = &ready()?;
     const { assert!(mem::size_of::<Status>() == mem::size_of::<MPI_Status>()) };
     // SAFETY: rsmpi's status is made of an `MPI_Status`, and has no room for anything else. An `MPI_Status`
     // is a C struct of integers.
-    Ok(size_of(&unsafe { mem::transmute_copy::<Status, MPI_Status>(status) }))
+    Ok(size_of(mpi, &unsafe { mem::transmute_copy::<Status, MPI_Status>(status) }))
 }
 
 /// A message that has been matched but not received (MPI 4.1 section 3.8.2). It must be received.
@@ -539,31 +549,34 @@ pub(super) struct Matched {
 impl Matched {
     /// Waits for a message (`MPI_Mprobe`).
     #[inline]
-    pub fn wait_for(from: Peer) -> Result<Self, Error> {
+    pub fn wait_for(mpi: &Usable, from: Peer) -> Result<Self, Error> {
         let Peer { communicator, rank, tag } = from;
         let (mut message, mut status) = (no_message(), no_status());
-        called("MPI_Mprobe", communicator, || {
+        called(mpi, "MPI_Mprobe", communicator, || {
             // SAFETY: there is room for both results.
-            unsafe { ffi::MPI_Mprobe(rank, tag, communicator, &raw mut message, &raw mut status) }
+            unsafe { mpi.MPI_Mprobe(rank, tag, communicator, &raw mut message, &raw mut status) }
         })?;
-        Self::new(message, status, communicator)
+        Self::new(mpi, message, status, communicator)
     }
 
     /// Looks for a message without waiting (`MPI_Improbe`).
-    pub fn look_for(from: Peer) -> Result<Option<Self>, Error> {
+    pub fn look_for(mpi: &Usable, from: Peer) -> Result<Option<Self>, Error> {
         let Peer { communicator, rank, tag } = from;
         let (mut message, mut status, mut found) = (no_message(), no_status(), 0);
-        called("MPI_Improbe", communicator, || {
+        called(mpi, "MPI_Improbe", communicator, || {
             let (message, status) = (&raw mut message, &raw mut status);
             // SAFETY: there is room for all results.
-            unsafe { ffi::MPI_Improbe(rank, tag, communicator, &raw mut found, message, status) }
+            unsafe { mpi.MPI_Improbe(rank, tag, communicator, &raw mut found, message, status) }
         })?;
-        if found == 0 { Ok(None) } else { Self::new(message, status, communicator).map(Some) }
+        if found == 0 { Ok(None) } else { Self::new(mpi, message, status, communicator).map(Some) }
     }
 
     /// Receives a message that the program has matched with rsmpi. The status may be that of another message,
     /// so the size is not believed. Returns the message and its size.
-    pub fn receive_probed((mut message, status): (Message, Status)) -> Result<(PackBuffer, usize), Error> {
+    pub fn receive_probed(
+        mpi: &Usable,
+        (mut message, status): (Message, Status),
+    ) -> Result<(PackBuffer, usize), Error> {
         // SAFETY: the message's own memory, and constants of the library. A message that is null has been
         // received.
         let (raw, communicator) = unsafe {
@@ -574,16 +587,21 @@ impl Matched {
         let Room { mut buffer, bytes } = Room::of(size)?;
         // SAFETY: 1, by the room; instead of 2, MPI writes no more than there is room for, and returns an
         // error.
-        unsafe { matched.receive_at(buffer.as_mut_ptr().cast(), bytes.count, bytes.datatype) }?;
+        unsafe { matched.receive_at(mpi, buffer.as_mut_ptr().cast(), bytes.count, bytes.datatype) }?;
         Ok((buffer, size))
     }
 
-    fn new(message: MPI_Message, status: MPI_Status, communicator: MPI_Comm) -> Result<Self, Error> {
+    fn new(
+        mpi: &Usable,
+        message: MPI_Message,
+        status: MPI_Status,
+        communicator: MPI_Comm,
+    ) -> Result<Self, Error> {
         if message == no_message() {
             // In MPICH 5, the call succeeds if an error handler of the program has returned.
             return Err(hidden());
         }
-        Ok(Self { message, communicator, status, size: size_of(&status) })
+        Ok(Self { message, communicator, status, size: size_of(mpi, &status) })
     }
 
     /// Returns the sender of the message.
@@ -599,30 +617,31 @@ impl Matched {
     /// 2. They have at least as many bytes as the message.
     pub unsafe fn receive_at(
         mut self,
+        mpi: &Usable,
         place: *mut c_void,
         count: Count,
         datatype: MPI_Datatype,
     ) -> Result<(), Error> {
         let mut status = no_status();
-        called("MPI_Mrecv", self.communicator, || {
+        called(mpi, "MPI_Mrecv", self.communicator, || {
             // SAFETY: by 1 and 2, MPI writes only where it may; there is room for a status.
-            unsafe { ffi::MPI_Mrecv(place, count, datatype, &raw mut self.message, &raw mut status) }
+            unsafe { mpi.MPI_Mrecv(place, count, datatype, &raw mut self.message, &raw mut status) }
         })?;
-        if size_of(&status) == self.size { Ok(()) } else { Err(hidden()) }
+        if size_of(mpi, &status) == self.size { Ok(()) } else { Err(hidden()) }
     }
 
     /// Receives the message into memory of at least as many bytes.
-    pub fn receive_into(self, memory: &mut [u8]) -> Result<(), Error> {
+    pub fn receive_into(self, mpi: &Usable, memory: &mut [u8]) -> Result<(), Error> {
         let bytes = Bytes::of(self.size)?;
         let place = memory[..self.size].as_mut_ptr().cast();
         // SAFETY: 1 and 2, by the slice, which has as many bytes as the message.
-        unsafe { self.receive_at(place, bytes.count, bytes.datatype) }
+        unsafe { self.receive_at(mpi, place, bytes.count, bytes.datatype) }
     }
 
     /// Receives the message into the first bytes of a new buffer.
-    pub fn receive(self) -> Result<PackBuffer, Error> {
+    pub fn receive(self, mpi: &Usable) -> Result<PackBuffer, Error> {
         let mut buffer = PackBuffer::with_room(self.size)?;
-        self.receive_into(&mut buffer)?;
+        self.receive_into(mpi, &mut buffer)?;
         Ok(buffer)
     }
 }

@@ -22,7 +22,11 @@ use super::{
         sealed::{Read, Write},
     },
 };
-use crate::{Error, mpi::greatest_tag, pack::PackBuffer};
+use crate::{
+    Error,
+    mpi::{Usable, greatest_tag},
+    pack::PackBuffer,
+};
 
 /// The largest number of packed bytes in a piece. A piece fits the second-level cache, and is so long that
 /// one more message costs little.
@@ -50,7 +54,7 @@ impl Header {
     }
 
     /// Returns the header of a first piece, or `None` if there is none or one of its numbers is impossible.
-    fn read(bytes: &[u8], communicator: MPI_Comm) -> Option<Self> {
+    fn read(mpi: &Usable, bytes: &[u8], communicator: MPI_Comm) -> Option<Self> {
         let (numbers, _) = bytes.get(..HEADER)?.as_chunks::<8>();
         let [mark, total, piece, number] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
         let header = Self {
@@ -58,7 +62,7 @@ impl Header {
             piece: piece.try_into().ok()?,
             number: number.try_into().ok()?,
         };
-        let is_number = header.number <= greatest_tag(communicator);
+        let is_number = header.number <= greatest_tag(mpi, communicator);
         (mark == MARK && (1..=PIECE).contains(&header.piece) && is_number).then_some(header)
     }
 
@@ -83,14 +87,14 @@ pub(super) struct SendingPieces<'a, M: ?Sized> {
 impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
     /// Starts to send a message. If `all` is set, all pieces have been passed to MPI when the call returns,
     /// because only MPI makes progress while the program does other work.
-    pub fn new(message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
-        let contexts = Contexts::on(to.communicator)?;
+    pub fn new(mpi: &Usable, message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
+        let contexts = Contexts::on(mpi, to.communicator)?;
         let (total, step) = (message.packed_size(), message.step());
         let header = Header {
             total,
             // Pieces end between values.
             piece: if step < PIECE { PIECE - PIECE % step } else { PIECE },
-            number: next_number(contexts.rest),
+            number: next_number(mpi, contexts.rest),
         };
         let rest = Peer { communicator: contexts.rest, tag: header.number, ..to };
         let (end, on_their_way) = (header.end(0), VecDeque::new());
@@ -108,9 +112,9 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
             describe(message, 0..total, &mut first[HEADER..before]);
         }
         let first = sending.pack(first, before, end)?;
-        sending.on_their_way.push_back(first.start(Peer { communicator: contexts.first, ..to })?);
+        sending.on_their_way.push_back(first.start(mpi, Peer { communicator: contexts.first, ..to })?);
         if all {
-            sending.advance(false)?;
+            sending.advance(mpi, false)?;
         }
         Ok(sending)
     }
@@ -125,27 +129,27 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
 
     /// Makes progress; if `wait` is set, waits until all pieces have been sent. Returns `true` if they have
     /// been sent.
-    pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
+    pub fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
         while self.position < self.header.total {
-            if self.on_their_way.len() >= self.ahead && !self.is_oldest_sent(wait)? {
+            if self.on_their_way.len() >= self.ahead && !self.is_oldest_sent(mpi, wait)? {
                 return Ok(false);
             }
             let end = self.header.end(self.position);
             let buffer = PackBuffer::with_room(end - self.position)?;
             let piece = self.pack(buffer, 0, end)?;
-            self.on_their_way.push_back(piece.start(self.rest)?);
+            self.on_their_way.push_back(piece.start(mpi, self.rest)?);
         }
         while !self.on_their_way.is_empty() {
-            if !self.is_oldest_sent(wait)? {
+            if !self.is_oldest_sent(mpi, wait)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn is_oldest_sent(&mut self, wait: bool) -> Result<bool, Error> {
+    fn is_oldest_sent(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
         if let Some(oldest) = self.on_their_way.front_mut()
-            && !oldest.is_sent(wait)?
+            && !oldest.is_sent(mpi, wait)?
         {
             return Ok(false);
         }
@@ -175,38 +179,51 @@ enum Incoming {
 }
 
 impl Incoming {
-    fn new(from: Peer) -> Result<Self, Error> {
-        let contexts = Contexts::on(from.communicator)?;
+    fn new(mpi: &Usable, from: Peer) -> Result<Self, Error> {
+        let contexts = Contexts::on(mpi, from.communicator)?;
         let in_context = |communicator| Peer { communicator, ..from };
         Ok(Self::Awaited { first: in_context(contexts.first), rest: in_context(contexts.rest) })
     }
 
     /// Makes progress; if `wait` is set, waits until the message has arrived. Returns its status, or `None`
     /// if it has not arrived yet.
-    fn advance<M: Write + ?Sized>(&mut self, message: &mut M, wait: bool) -> Result<Option<Status>, Error> {
+    fn advance<M: Write + ?Sized>(
+        &mut self,
+        mpi: &Usable,
+        message: &mut M,
+        wait: bool,
+    ) -> Result<Option<Status>, Error> {
         let receiving = match self {
             Self::Begun(receiving) => receiving,
             Self::Awaited { first, .. } if first.is_nobody() => return Ok(Some(status_of_nobody())),
             Self::Awaited { first, rest } => {
-                let matched =
-                    if wait { Some(Matched::wait_for(*first)?) } else { Matched::look_for(*first)? };
+                let matched = if wait {
+                    Some(Matched::wait_for(mpi, *first)?)
+                } else {
+                    Matched::look_for(mpi, *first)?
+                };
                 let Some(matched) = matched else { return Ok(None) };
-                *self = Self::Begun(Receiving::new(message, matched, *rest)?);
-                return self.advance(message, wait);
+                *self = Self::Begun(Receiving::new(mpi, message, matched, *rest)?);
+                return self.advance(mpi, message, wait);
             }
         };
-        receiving.advance(message, wait)
+        receiving.advance(mpi, message, wait)
     }
 }
 
 impl Receiving {
-    fn new<M: Write + ?Sized>(message: &mut M, first: Matched, rest: Peer) -> Result<Self, Error> {
+    fn new<M: Write + ?Sized>(
+        mpi: &Usable,
+        message: &mut M,
+        first: Matched,
+        rest: Peer,
+    ) -> Result<Self, Error> {
         let (status, size, before) = (first.status, first.size, HEADER + description_size());
         let rank = status.MPI_SOURCE;
-        let first = first.receive()?;
+        let first = first.receive(mpi)?;
         let none = |reason| Error::Segment { rank, reason };
-        let header =
-            Header::read(&first[..size], rest.communicator).ok_or(none("it does not begin with a header"))?;
+        let header = Header::read(mpi, &first[..size], rest.communicator)
+            .ok_or(none("it does not begin with a header"))?;
         if size.checked_sub(before) != Some(header.end(0)) {
             return Err(none("its length is not the one in its header"));
         }
@@ -219,12 +236,20 @@ impl Receiving {
         Ok(receiving)
     }
 
-    fn advance<M: Write + ?Sized>(&mut self, message: &mut M, wait: bool) -> Result<Option<Status>, Error> {
+    fn advance<M: Write + ?Sized>(
+        &mut self,
+        mpi: &Usable,
+        message: &mut M,
+        wait: bool,
+    ) -> Result<Option<Status>, Error> {
         while self.position < self.header.total {
-            let matched =
-                if wait { Some(Matched::wait_for(self.rest)?) } else { Matched::look_for(self.rest)? };
+            let matched = if wait {
+                Some(Matched::wait_for(mpi, self.rest)?)
+            } else {
+                Matched::look_for(mpi, self.rest)?
+            };
             let Some(matched) = matched else { return Ok(None) };
-            self.receive(message, matched)?;
+            self.receive(mpi, message, matched)?;
         }
         match (self.refused.take(), self.whole.take()) {
             (Some(refused), _) => Err(refused),
@@ -238,27 +263,32 @@ impl Receiving {
     }
 
     /// Receives the next piece, directly into its memory if possible.
-    fn receive<M: Write + ?Sized>(&mut self, message: &mut M, piece: Matched) -> Result<(), Error> {
+    fn receive<M: Write + ?Sized>(
+        &mut self,
+        mpi: &Usable,
+        message: &mut M,
+        piece: Matched,
+    ) -> Result<(), Error> {
         let (size, position, end) = (piece.size, self.position, self.header.end(self.position));
         if size != end - position {
             // The piece is discarded.
-            piece.receive()?;
+            piece.receive(mpi)?;
             return Err(Error::Segment {
                 rank: self.rest.rank,
                 reason: "a later segment has a wrong length",
             });
         }
         if let Some(whole) = &mut self.whole {
-            piece.receive_into(&mut whole[position..end])?;
+            piece.receive_into(mpi, &mut whole[position..end])?;
         } else if self.refused.is_none()
             && let Some(Span { place, .. }) = message.span_mut()
         {
             // SAFETY: the span is borrowed mutably, holds `total` bytes, and any pattern may be written
             // there.
             let memory = unsafe { std::slice::from_raw_parts_mut(place.add(position), size) };
-            piece.receive_into(memory)?;
+            piece.receive_into(mpi, memory)?;
         } else {
-            let packed = piece.receive()?;
+            let packed = piece.receive(mpi)?;
             return self.take(message, &packed[..size]);
         }
         self.position = end;
@@ -279,26 +309,28 @@ impl Receiving {
 }
 
 /// Receives a message that was sent on the wire of segments.
-pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
-    let received = Incoming::new(from)?.advance(message, true)?;
+pub(super) fn receive<M: Write + ?Sized>(mpi: &Usable, message: &mut M, from: Peer) -> Result<Status, Error> {
+    let received = Incoming::new(mpi, from)?.advance(mpi, message, true)?;
     Ok(received.unwrap_or_else(status_of_nobody))
 }
 
 /// Sends one message while another one is received. Neither waits for the other.
 pub(super) fn send_receive<M: Read + ?Sized, N: Write + ?Sized>(
+    mpi: &Usable,
     message: &M,
     to: Peer,
     into: &mut N,
     from: Peer,
 ) -> Result<Status, Error> {
-    let (mut sending, mut incoming) = (SendingPieces::new(message, to, false)?, Incoming::new(from)?);
+    let (mut sending, mut incoming) =
+        (SendingPieces::new(mpi, message, to, false)?, Incoming::new(mpi, from)?);
     let (mut is_sent, mut received) = (false, None);
     while received.is_none() {
-        is_sent = is_sent || sending.advance(false)?;
-        received = incoming.advance(into, is_sent).transpose();
+        is_sent = is_sent || sending.advance(mpi, false)?;
+        received = incoming.advance(mpi, into, is_sent).transpose();
         std::thread::yield_now();
     }
     // The send is completed even after an error, because the other side waits for this rank's message.
-    sending.advance(true)?;
+    sending.advance(mpi, true)?;
     received.unwrap_or_else(|| Ok(status_of_nobody()))
 }

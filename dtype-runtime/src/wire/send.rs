@@ -11,20 +11,22 @@ use super::{
     sendable::{Typed, pack_with_room, sealed::Read},
     transfer::{Making, Transfer},
 };
-use crate::Error;
+use crate::{Error, mpi::Usable};
 
 /// Sends a message.
 #[inline]
-pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<(), Error> {
+pub(super) fn send<M: Read + ?Sized>(mpi: &Usable, message: &M, wire: Wire, to: Peer) -> Result<(), Error> {
     match wire.transfer() {
-        Transfer::Segments => segments::SendingPieces::new(message, to, false)?.advance(true).map(|_| ()),
-        Transfer::Whole(making) => outgoing(message, making, to)?.send(to),
+        Transfer::Segments => {
+            segments::SendingPieces::new(mpi, message, to, false)?.advance(mpi, true).map(|_| ())
+        }
+        Transfer::Whole(making) => outgoing(mpi, message, making, to)?.send(mpi, to),
     }
 }
 
 /// Packs a message and starts to send it.
-pub(super) fn start_packed<M: Read + ?Sized>(message: &M, to: Peer) -> Result<Request, Error> {
-    outgoing(message, Making::Packed, to)?.start(to)
+pub(super) fn start_packed<M: Read + ?Sized>(mpi: &Usable, message: &M, to: Peer) -> Result<Request, Error> {
+    outgoing(mpi, message, Making::Packed, to)?.start(mpi, to)
 }
 
 /// A message that is being sent. It is borrowed until it has been sent.
@@ -36,24 +38,24 @@ pub(super) enum Sending<'a, M: ?Sized> {
 impl<'a, M: Read + ?Sized> Sending<'a, M> {
     /// Starts to send a message. If `all` is set, the whole message has been passed to MPI when the call
     /// returns.
-    pub fn new(message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
+    pub fn new(mpi: &Usable, message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
         Ok(match wire.transfer() {
-            Transfer::Segments => Self::Segments(segments::SendingPieces::new(message, to, all)?),
-            Transfer::Whole(making) => Self::whole(message, making, to)?,
+            Transfer::Segments => Self::Segments(segments::SendingPieces::new(mpi, message, to, all)?),
+            Transfer::Whole(making) => Self::whole(mpi, message, making, to)?,
         })
     }
 
     /// Starts to send a message whole.
-    pub fn whole(message: &'a M, making: Making, to: Peer) -> Result<Self, Error> {
-        Ok(Self::Whole(outgoing(message, making, to)?.start(to)?))
+    pub fn whole(mpi: &Usable, message: &'a M, making: Making, to: Peer) -> Result<Self, Error> {
+        Ok(Self::Whole(outgoing(mpi, message, making, to)?.start(mpi, to)?))
     }
 
     /// Makes progress; if `wait` is set, waits until the message has been sent. Returns `true` if it has been
     /// sent.
-    pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
+    pub fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
         match self {
-            Self::Whole(request) => request.is_sent(wait),
-            Self::Segments(segments) => segments.advance(wait),
+            Self::Whole(request) => request.is_sent(mpi, wait),
+            Self::Segments(segments) => segments.advance(mpi, wait),
         }
     }
 }
@@ -61,19 +63,24 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
 /// Returns the arguments of the MPI call for a message that is sent whole: its packed bytes, or a datatype
 /// from which MPI makes the same bytes.
 #[inline]
-fn outgoing<M: Read + ?Sized>(message: &M, making: Making, to: Peer) -> Result<Outgoing, Error> {
+fn outgoing<M: Read + ?Sized>(
+    mpi: &Usable,
+    message: &M,
+    making: Making,
+    to: Peer,
+) -> Result<Outgoing, Error> {
     let (span, typed): (_, Option<Typed>) = match making {
         Making::Packed => (None, None),
         Making::InPlace => (Some(message.span().ok_or(NOT_AS_IT_LIES)?), None),
         Making::Typed => (None, Some(message.typed()?)),
         Making::Fastest => match message.span() {
             Some(span) => (Some(span), None),
-            None if is_typed(message, to)? => (None, Some(message.typed()?)),
+            None if is_typed(mpi, message, to)? => (None, Some(message.typed()?)),
             None => (None, None),
         },
     };
     if checks() {
-        announce(descriptions_on(to.communicator)?.as_deref(), message, to)?;
+        announce(mpi, descriptions_on(mpi, to.communicator)?.as_deref(), message, to)?;
     }
     match (span, typed) {
         // SAFETY: 1, since the message is borrowed until it has been sent.

@@ -34,7 +34,7 @@ use crate::{
     Error, Layout, MpiDatatype,
     engine::Plan,
     layout::{LayoutDatatype, WholeElements, shapes::refused},
-    mpi::{at_end, called, checked, predefined, ready, true_code, without_communicator},
+    mpi::{Usable, at_end, called, checked, predefined, ready, true_code, without_communicator},
     types::{AnyPattern, layout_number},
 };
 
@@ -73,7 +73,8 @@ where
     C: Communicator + ?Sized,
     T: MpiDatatype + AnyPattern,
 {
-    let (open, values) = Open::new(communicator, values, Kind::Active)?;
+    let mpi = &ready()?;
+    let (open, values) = Open::new(mpi, communicator, values, Kind::Active)?;
     Ok(body(&mut Window { open, values, borrow: PhantomData }))
 }
 
@@ -108,7 +109,8 @@ where
     C: Communicator + ?Sized,
     T: MpiDatatype + AnyPattern,
 {
-    let (open, _) = Open::new(communicator, values, Kind::Passive)?;
+    let mpi = &ready()?;
+    let (open, _) = Open::new(mpi, communicator, values, Kind::Passive)?;
     Ok(body(&mut PassiveWindow { open, borrow: PhantomData }))
 }
 
@@ -147,8 +149,9 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     /// [`Error::Window`] if another rank has left the window; an error if an MPI call fails. The body has not
     /// run then.
     pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> R) -> Result<R, Error> {
-        self.open.begin()?;
-        let end = AtEnd(&self.open, |open| open.fence(ffi::MPI_MODE_NOSUCCEED));
+        let mpi = &ready()?;
+        self.open.begin(mpi)?;
+        let end = AtEnd(&self.open, |open| open.fence(mpi, ffi::MPI_MODE_NOSUCCEED));
         let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
         end.now()?;
         Ok(result)
@@ -166,20 +169,21 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
         origins: &[Rank],
         body: impl FnOnce(&Epoch<'e, T>) -> R,
     ) -> Result<R, Error> {
-        let [access, exposure] = [Group::of(&self.open, targets)?, Group::of(&self.open, origins)?];
+        let mpi = &ready()?;
+        let [access, exposure] = [Group::of(mpi, &self.open, targets)?, Group::of(mpi, &self.open, origins)?];
         self.open.call("MPI_Win_post", |window| {
             // SAFETY: the window and the group are live.
-            unsafe { ffi::MPI_Win_post(exposure.0, 0, window) }
+            unsafe { mpi.MPI_Win_post(exposure.0, 0, window) }
         })?;
         self.open.call("MPI_Win_start", |window| {
             // SAFETY: the window and the group are live.
-            unsafe { ffi::MPI_Win_start(access.0, 0, window) }
+            unsafe { mpi.MPI_Win_start(access.0, 0, window) }
         })?;
         let end = AtEnd(&self.open, |open| {
             // SAFETY: both epochs are open.
-            let completed = open.call("MPI_Win_complete", |window| unsafe { ffi::MPI_Win_complete(window) });
+            let completed = open.call("MPI_Win_complete", |window| unsafe { mpi.MPI_Win_complete(window) });
             // SAFETY: as above.
-            completed.and(open.call("MPI_Win_wait", |window| unsafe { ffi::MPI_Win_wait(window) }))
+            completed.and(open.call("MPI_Win_wait", |window| unsafe { mpi.MPI_Win_wait(window) }))
         });
         let targets = Some(targets.to_vec());
         let result = body(&Epoch { open: &self.open, target: targets, values: PhantomData });
@@ -209,6 +213,7 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
         target: Rank,
         body: impl FnOnce(&Epoch<'e, T>) -> R,
     ) -> Result<R, Error> {
+        let mpi = &ready()?;
         self.open.check(target)?;
         let kind = match lock {
             Lock::Shared => ffi::MPI_LOCK_SHARED,
@@ -216,11 +221,11 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
         };
         self.open.call("MPI_Win_lock", |window| {
             // SAFETY: the window is live, and the target one of its ranks.
-            unsafe { ffi::MPI_Win_lock(kind as c_int, target, 0, window) }
+            unsafe { mpi.MPI_Win_lock(kind as c_int, target, 0, window) }
         })?;
         let end = AtEnd(&self.open, move |open| {
             // SAFETY: the target is locked.
-            open.call("MPI_Win_unlock", |window| unsafe { ffi::MPI_Win_unlock(target, window) })
+            open.call("MPI_Win_unlock", |window| unsafe { mpi.MPI_Win_unlock(target, window) })
         });
         let targets = Some(vec![target]);
         let result = body(&Epoch { open: &self.open, target: targets, values: PhantomData });
@@ -234,11 +239,12 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
     /// # Errors
     /// An error if an MPI call fails.
     pub fn lock_all<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> R) -> Result<R, Error> {
+        let mpi = &ready()?;
         // SAFETY: the window is live.
-        self.open.call("MPI_Win_lock_all", |window| unsafe { ffi::MPI_Win_lock_all(0, window) })?;
+        self.open.call("MPI_Win_lock_all", |window| unsafe { mpi.MPI_Win_lock_all(0, window) })?;
         let end = AtEnd(&self.open, |open| {
             // SAFETY: all targets are locked.
-            open.call("MPI_Win_unlock_all", |window| unsafe { ffi::MPI_Win_unlock_all(window) })
+            open.call("MPI_Win_unlock_all", |window| unsafe { mpi.MPI_Win_unlock_all(window) })
         });
         let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
         end.now()?;
@@ -274,13 +280,14 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         M: Sendable + ?Sized,
         L: Layout<Element = T, Selects: WholeElements>,
     {
+        let mpi = &ready()?;
         let Some(there) = self.there(message, target, layout)? else { return Ok(()) };
         let own = message.typed()?;
         self.open.call("MPI_Put", |window| {
             // SAFETY: the values live until the epoch ends, and the layout is within the window of the
             // target.
             unsafe {
-                ffi::MPI_Put(
+                mpi.MPI_Put(
                     own.place,
                     own.count,
                     own.datatype.as_raw(),
@@ -305,6 +312,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         M: Receivable + ?Sized,
         L: Layout<Element = T, Selects: WholeElements>,
     {
+        let mpi = &ready()?;
         if !into.any_pattern() {
             return Err(Error::Restricted);
         }
@@ -314,7 +322,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
             // SAFETY: the destination is borrowed until the epoch ends, any bytes may be written there, and
             // the layout is within the window of the target.
             unsafe {
-                ffi::MPI_Get(
+                mpi.MPI_Get(
                     own.place,
                     own.count,
                     own.datatype.as_raw(),
@@ -345,13 +353,14 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         M: Sendable + ?Sized,
         L: Layout<Element = T, Selects: WholeElements>,
     {
+        let mpi = &ready()?;
         combined::<T>(operation.as_raw())?;
         let Some(there) = self.there(message, target, layout)? else { return Ok(()) };
         let own = message.typed()?;
         self.open.call("MPI_Accumulate", |window| {
             // SAFETY: as in `put`.
             unsafe {
-                ffi::MPI_Accumulate(
+                mpi.MPI_Accumulate(
                     own.place,
                     own.count,
                     own.datatype.as_raw(),
@@ -401,11 +410,12 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         target: Rank,
         index: usize,
     ) -> Result<(), Error> {
+        let mpi = &ready()?;
         let (value, before) = (ptr::from_ref(value).cast(), ptr::from_mut(before).cast());
         let (datatype, at) = self.number(operation.as_raw(), target, index)?;
         self.open.call("MPI_Fetch_and_op", |window| {
             // SAFETY: both numbers live until the epoch ends, and the target has the element.
-            unsafe { ffi::MPI_Fetch_and_op(value, before, datatype, target, at, operation.as_raw(), window) }
+            unsafe { mpi.MPI_Fetch_and_op(value, before, datatype, target, at, operation.as_raw(), window) }
         })
     }
 
@@ -436,9 +446,10 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// [`Error::Rank`] and [`Error::Window`] as for [`put`](Self::put); an error if an MPI call fails, also
     /// in other epochs.
     pub fn flush(&self, target: Rank) -> Result<(), Error> {
+        let mpi = &ready()?;
         self.check(target)?;
         // SAFETY: the window is live, and the target one of its ranks.
-        self.open.call("MPI_Win_flush", |window| unsafe { ffi::MPI_Win_flush(target, window) })
+        self.open.call("MPI_Win_flush", |window| unsafe { mpi.MPI_Win_flush(target, window) })
     }
 
     fn check(&self, target: Rank) -> Result<(), Error> {
@@ -520,7 +531,7 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 /// Counts a window that opens.
 fn count_open() {
     static AT_END: Once = Once::new();
-    AT_END.call_once(|| at_end(none_is_open));
+    AT_END.call_once(|| at_end(|_| none_is_open()));
     OPEN.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -553,13 +564,14 @@ struct Open {
 impl Open {
     /// Opens a window over copies of the values of each rank.
     fn new<C: Communicator + ?Sized, T: MpiDatatype + AnyPattern>(
+        mpi: &Usable,
         communicator: &C,
         values: &mut [T],
         kind: Kind,
     ) -> Result<(Self, *mut [T]), Error> {
-        let Members { communicator: raw, .. } = members(communicator)?;
-        intracommunicator(raw)?;
-        let companion = Companion::alone(raw)?;
+        let Members { communicator: raw, .. } = members(mpi, communicator)?;
+        intracommunicator(mpi, raw)?;
+        let companion = Companion::alone(mpi, raw)?;
         let own = [values.len() as u64, layout_number::<T>(), kind as u64];
         let all = communicator.all_gather_vec(&own)?;
         if all.iter().any(|[_, layout, kind]| [*layout, *kind] != own[1..]) {
@@ -577,10 +589,11 @@ impl Open {
         let (program, size) = (values.as_mut_ptr(), size_of_val(values));
         let mut open = Self { window, companion, lengths, kind, program: program.cast(), place: None, size };
         count_open();
-        let place = open.allocate()?;
+        let place = open.allocate(mpi)?;
         let is_aligned = size == 0 || place.addr() % align_of::<T>() == 0;
         // No rank begins an epoch before all values are in their windows.
-        let [[_, is_misaligned]] = least_and_greatest(open.companion.communicator, [u64::from(!is_aligned)])?;
+        let [[_, is_misaligned]] =
+            least_and_greatest(mpi, open.companion.communicator, [u64::from(!is_aligned)])?;
         if is_misaligned > 0 {
             return Err(Error::Window {
                 reason: "the library does not allocate it with the values' alignment",
@@ -594,17 +607,17 @@ impl Open {
     /// Allocates the window (`MPI_Win_allocate`), and copies the values there. A window over memory of the
     /// program (`MPI_Win_create`) would be up to a hundred times slower, and Open MPI 4.1 creates none for a
     /// single rank.
-    fn allocate(&mut self) -> Result<*mut u8, Error> {
+    fn allocate(&mut self, mpi: &Usable) -> Result<*mut u8, Error> {
         let (communicator, mut place) = (self.companion.communicator, ptr::null_mut::<u8>());
         let (size, window) = (self.size as MPI_Aint, &raw mut self.window);
-        called("MPI_Win_allocate", communicator, || {
+        called(mpi, "MPI_Win_allocate", communicator, || {
             let base = (&raw mut place).cast::<c_void>();
             // SAFETY: there is room for a pointer and a handle.
-            unsafe { ffi::MPI_Win_allocate(size, 1, ffi::RSMPI_INFO_NULL, communicator, base, window) }
+            unsafe { mpi.MPI_Win_allocate(size, 1, ffi::RSMPI_INFO_NULL, communicator, base, window) }
         })?;
         // SAFETY: the window was just allocated.
-        let code = unsafe { ffi::MPI_Win_set_errhandler(self.window, ffi::RSMPI_ERRORS_RETURN) };
-        checked("MPI_Win_set_errhandler", code)?;
+        let code = unsafe { mpi.MPI_Win_set_errhandler(self.window, ffi::RSMPI_ERRORS_RETURN) };
+        checked(mpi, "MPI_Win_set_errhandler", code)?;
         if self.size > 0 {
             // SAFETY: MPI has allocated as many bytes. The values are borrowed mutably, and not used until
             // they are copied back.
@@ -614,10 +627,10 @@ impl Open {
         Ok(place)
     }
 
-    fn barrier(&self) -> Result<(), Error> {
+    fn barrier(&self, mpi: &Usable) -> Result<(), Error> {
         // SAFETY: the communicator lives as long as the window.
-        called("MPI_Barrier", self.companion.communicator, || unsafe {
-            ffi::MPI_Barrier(self.companion.communicator)
+        called(mpi, "MPI_Barrier", self.companion.communicator, || unsafe {
+            mpi.MPI_Barrier(self.companion.communicator)
         })
     }
 
@@ -632,40 +645,41 @@ impl Open {
 
     /// Makes a call on the window. Its errors are returned; some libraries raise them on other handlers.
     fn call(&self, name: &'static str, call: impl FnOnce(MPI_Win) -> c_int) -> Result<(), Error> {
-        ready()?;
-        let code = without_communicator(|| true_code(call(self.window)));
-        Ok(checked(name, code)?)
+        let mpi = &ready()?;
+        let code = without_communicator(mpi, || true_code(call(self.window)));
+        Ok(checked(mpi, name, code)?)
     }
 
     /// Begins an epoch of all ranks, unless a rank leaves. In some libraries, `MPI_Win_fence` of one rank
     /// ends with `MPI_Win_free` of another one, whose values would be written after they were given back.
-    fn begin(&self) -> Result<(), Error> {
-        let [[_, leaves]] = least_and_greatest(self.companion.communicator, [0])?;
+    fn begin(&self, mpi: &Usable) -> Result<(), Error> {
+        let [[_, leaves]] = least_and_greatest(mpi, self.companion.communicator, [0])?;
         if leaves > 0 {
             return Err(Error::Window { reason: "another rank has left it" });
         }
-        self.fence(ffi::MPI_MODE_NOPRECEDE)
+        self.fence(mpi, ffi::MPI_MODE_NOPRECEDE)
     }
 
-    fn fence(&self, assertion: u32) -> Result<(), Error> {
+    fn fence(&self, mpi: &Usable, assertion: u32) -> Result<(), Error> {
         // SAFETY: the window is live. Each epoch begins and ends with a fence of its own.
-        self.call("MPI_Win_fence", |window| unsafe { ffi::MPI_Win_fence(assertion as c_int, window) })
+        self.call("MPI_Win_fence", |window| unsafe { mpi.MPI_Win_fence(assertion as c_int, window) })
     }
 
     /// Waits until all ranks leave the window.
-    fn leave(&self) -> Result<(), Error> {
+    fn leave(&self, mpi: &Usable) -> Result<(), Error> {
         if self.kind == Kind::Passive {
-            return self.barrier();
+            return self.barrier(mpi);
         }
-        while least_and_greatest(self.companion.communicator, [1])? != [[1, 1]] {}
+        while least_and_greatest(mpi, self.companion.communicator, [1])? != [[1, 1]] {}
         Ok(())
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
+        let Ok(mpi) = &ready() else { return };
         // Other ranks may still be in an epoch, or begin one.
-        let _ = self.leave();
+        let _ = self.leave(mpi);
         if let Some(place) = self.place
             && self.size > 0
         {
@@ -675,7 +689,7 @@ impl Drop for Open {
         // SAFETY: a constant of the library.
         if self.window != unsafe { ffi::RSMPI_WIN_NULL } {
             // SAFETY: no epoch is open, and the window is freed once, by all ranks.
-            without_communicator(|| unsafe { ffi::MPI_Win_free(&raw mut self.window) });
+            without_communicator(mpi, || unsafe { mpi.MPI_Win_free(&raw mut self.window) });
         }
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
@@ -703,22 +717,22 @@ impl<F: FnMut(&Open) -> Result<(), Error>> Drop for AtEnd<'_, F> {
 struct Group(MPI_Group);
 
 impl Group {
-    fn of(open: &Open, ranks: &[Rank]) -> Result<Self, Error> {
+    fn of(mpi: &Usable, open: &Open, ranks: &[Rank]) -> Result<Self, Error> {
         ranks.iter().try_for_each(|rank| open.check(*rank))?;
         // SAFETY: a constant of the library.
         let (mut all, mut some) = unsafe { (Self(ffi::RSMPI_GROUP_NULL), Self(ffi::RSMPI_GROUP_NULL)) };
-        called("MPI_Comm_group", open.companion.communicator, || {
+        called(mpi, "MPI_Comm_group", open.companion.communicator, || {
             // SAFETY: the communicator is live; there is room for a handle.
-            unsafe { ffi::MPI_Comm_group(open.companion.communicator, &raw mut all.0) }
+            unsafe { mpi.MPI_Comm_group(open.companion.communicator, &raw mut all.0) }
         })?;
         // Twice the same rank would be an error.
         let mut different = ranks.to_vec();
         different.sort_unstable();
         different.dedup();
-        called("MPI_Group_incl", open.companion.communicator, || {
+        called(mpi, "MPI_Group_incl", open.companion.communicator, || {
             // SAFETY: the group is live, and has these ranks; there is room for a handle.
             unsafe {
-                ffi::MPI_Group_incl(all.0, different.len() as c_int, different.as_ptr(), &raw mut some.0)
+                mpi.MPI_Group_incl(all.0, different.len() as c_int, different.as_ptr(), &raw mut some.0)
             }
         })?;
         Ok(some)
@@ -727,10 +741,11 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
+        let Ok(mpi) = &ready() else { return };
         // SAFETY: a constant of the library, and a group that was made here and is freed once.
         unsafe {
             if self.0 != ffi::RSMPI_GROUP_NULL {
-                ffi::MPI_Group_free(&raw mut self.0);
+                mpi.MPI_Group_free(&raw mut self.0);
             }
         }
     }

@@ -7,6 +7,7 @@ mod decode;
 mod engine;
 mod exchange;
 mod files;
+mod finalized;
 mod halo;
 mod inspect;
 mod layouts;
@@ -98,6 +99,8 @@ fn main() {
         "between-groups" => with_world(rest::between_groups),
         "threads" => lifecycle::threads(),
         "outlived" => with_world(lifecycle::outlived),
+        "finalized-names" => finalized::names(),
+        "finalized-within" => finalized::within(),
         "before-and-after" => lifecycle::before_and_after(),
         "session" => lifecycle::session(),
         "freed" => lifecycle::freed(),
