@@ -20,8 +20,23 @@ pub enum ArrayOrder {
 pub enum Distribution {
     /// A dimension that is not distributed: `MPI_DISTRIBUTE_NONE`. There is one process.
     None,
-    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. A block has this number of elements; by default,
-    /// blocks are as equal as possible.
+    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. A block has this number of elements. By default,
+    /// it has as MPI's `MPI_DISTRIBUTE_DFLT_DARG` says: the length divided by the number of processes,
+    /// rounded up. The last blocks have fewer elements, or none: 10 elements over 4 processes are 3, 3, 3
+    /// and 1.
+    ///
+    /// ```
+    /// use dtype_core::{Distribution, Share};
+    ///
+    /// let count = |processes, length, coordinate| {
+    ///     match Distribution::Block(None).share(0, coordinate, processes, length) {
+    ///         Ok(Share::Strided { count, .. }) => count,
+    ///         other => panic!("{other:?}"),
+    ///     }
+    /// };
+    /// assert_eq!([0, 1, 2, 3].map(|i| count(4, 10, i)), [3, 3, 3, 1]);
+    /// assert_eq!([0, 1, 2, 3].map(|i| count(4, 5, i)), [2, 2, 1, 0]);
+    /// ```
     Block(Option<usize>),
     /// Blocks dealt out in turn: `MPI_DISTRIBUTE_CYCLIC`. A block has this number of elements; by default,
     /// one.

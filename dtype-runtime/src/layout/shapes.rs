@@ -98,8 +98,9 @@ pub struct Darray<const D: usize> {
 }
 
 impl<const D: usize> Darray<D> {
-    /// Returns the part of process `rank` if each dimension is divided into `psizes` blocks, in row-major
-    /// order. With all processes in one dimension, the parts are slabs; with one process in one dimension,
+    /// Returns the part of process `rank` if each dimension is divided into `psizes` blocks by
+    /// [`Distribution::Block`], in row-major order. The last blocks may have fewer elements, or none. With
+    /// all processes in one dimension, the parts are slabs; with one process in one dimension,
     /// they are pencils.
     ///
     /// ```
@@ -110,6 +111,9 @@ impl<const D: usize> Darray<D> {
     /// let pencil = Darray::blocks(2, [8, 8, 8], [2, 2, 1]);
     /// assert_eq!(slab.local_sizes()?, [2, 8, 8]);
     /// assert_eq!(pencil.local_sizes()?, [4, 4, 8]);
+    /// // 10 rows over 4 processes.
+    /// let rows = |rank| Darray::blocks(rank, [10], [4]).local_sizes();
+    /// assert_eq!([rows(0)?, rows(1)?, rows(2)?, rows(3)?], [[3], [3], [3], [1]]);
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     pub const fn blocks(rank: usize, gsizes: [usize; D], psizes: [usize; D]) -> Self {
