@@ -39,6 +39,13 @@ use crate::{
 /// the same. Values may be of any type with `MpiDatatype` and `Clone`, restricted types included. To reduce
 /// many values at once, pass arrays, or slices to the calls whose names end in `_into_with`.
 ///
+/// The MPI library chooses the brackets, such as `(a + b) + (c + d)`. The choice may depend on the number of
+/// ranks, and on the number and size of the values. So sums of floating-point numbers may differ in their
+/// last bits between libraries and between numbers of ranks. In one call, all ranks get the same bits
+/// (MPI 4.1 section 6.9.6). MPI recommends, but does not require, that the same call with the same values
+/// gives the same bits in every run (section 6.9.1). To depend on no library, let one rank combine the
+/// values: receive them by `root.gather_vec(&value)`.
+///
 /// ```no_run
 /// use dtype_runtime::{MpiDatatype, traits::*};
 /// use mpi::traits::*;
