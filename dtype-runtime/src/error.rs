@@ -8,6 +8,34 @@ use dtype_core::{BaseType, SelectionError};
 ///
 /// `Debug` prints the variant and the text of `Display`, since `unwrap` and a `main` that returns an error
 /// use `Debug`.
+///
+/// # Do not return it from `main`
+///
+/// If a rank returns an error from `main`, its universe is dropped first, and waits in `MPI_Finalize` for the
+/// other ranks. If these wait for a message of this rank, the job hangs, and the error is never printed. So
+/// print the error, and end the job:
+///
+/// ```no_run
+/// # #[cfg(feature = "mpi")] {
+/// use dtype_runtime::Error;
+/// use mpi::traits::*;
+///
+/// fn work(world: &impl Communicator) -> Result<(), Error> {
+///     // … the program …
+///     Ok(())
+/// }
+///
+/// fn main() {
+///     let universe = mpi::initialize().unwrap();
+///     let world = universe.world();
+///     if let Err(error) = work(&world) {
+///         eprintln!("rank {}: {error}", world.rank());
+///         world.abort(1);
+///     }
+/// }
+/// # main();
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -65,6 +65,10 @@
 //! # }
 //! ```
 //!
+//! Calls of this crate return an [`Error`]. Do not return it from the `main` of a program on several ranks:
+//! it would be printed only when all ranks have reached `MPI_Finalize`. [`Error`] shows a `main` that prints
+//! it and ends the job.
+//!
 //! Features:
 //! - `mpi` (on by default): rsmpi's traits, and the modules `decode`, `traits` and `wire`;
 //! - `marshal`: layouts as bytes;

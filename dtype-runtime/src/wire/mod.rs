@@ -40,7 +40,8 @@
 //! reports them.
 //!
 //! If a rank leaves `main` with an error, it waits in `MPI_Finalize` for the other ranks before the error is
-//! printed. So a program of several ranks should print the error itself and call `world.abort(1)`.
+//! printed. So a program of several ranks should print the error itself and call `world.abort(1)`, as
+//! [`Error`](crate::Error) shows.
 //!
 //! # Checked mode
 //!
