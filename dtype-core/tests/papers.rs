@@ -132,3 +132,23 @@ fn traff_table_2_the_cheapest_path_depends_on_the_constants() {
         }
     }
 }
+
+#[test]
+fn the_guide_shows_one_layout_with_the_costs_of_its_trees() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/how-it-works.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (number, starts) = (leaf(BaseType::F64), [0, 32, 64, 96, 128]);
+    let pair = TypeTree::vector(2, 8, number.clone());
+    let numbers: Vec<i64> = starts.into_iter().flat_map(|start| [start, start + 8]).collect();
+    let trees = [
+        ("hindexed_block of 10 numbers", TypeTree::index(numbers, number)),
+        ("hindexed_block of 5 vectors of 2 numbers", TypeTree::index(starts, pair.clone())),
+        ("vector of 5 vectors of 2 numbers", TypeTree::vector(5, 32, pair)),
+    ];
+    for (words, tree) in &trees {
+        assert_eq!(tree.flatten(), trees[0].1.flatten());
+        let cost = format!("{words} cost {}", tree.cost(&NodeCosts::default()));
+        let is_shown = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ").ends_with(&cost);
+        assert!(page.lines().any(is_shown), "{cost}");
+    }
+}
