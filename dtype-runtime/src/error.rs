@@ -302,7 +302,7 @@ pub enum Error {
         found: Option<usize>,
     },
     /// A message holds other base types than its destination. Nothing has been written. (The check needs
-    /// `DTYPE_CHECK=1`, and between two ranks a communicator with [`wire::attach`](crate::wire::attach()).)
+    /// `DTYPE_CHECK=1`, and between two ranks a communicator with `wire::attach`.)
     #[error(
         "{} from rank {rank} holds {found}, but its destination holds {expected}: sender and receiver must \
          have the same base types in the same order",

@@ -14,9 +14,9 @@ use crate::{Error, types::MpiDatatype};
 ///
 /// As with every layout, its datatype begins at the first selected value, to which its views point, and ends
 /// with the last one. The datatype of `MPI_Type_create_subarray` has the bounds of the array, and its
-/// displacement 0 is the array's first element. [`array_datatype`](crate::Layout::array_datatype) returns
-/// this datatype, for files and windows. [`offset`](crate::Layout::offset) returns the number of bytes from
-/// the array's first element to the first selected value.
+/// displacement 0 is the array's first element. `Layout::array_datatype` returns this datatype, for files and
+/// windows. [`offset`](crate::Layout::offset) returns the number of bytes from the array's first element to
+/// the first selected value.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Subarray};
@@ -64,9 +64,9 @@ impl<const D: usize> Subarray<D> {
 ///
 /// As with every layout, its datatype begins at the first selected value, to which its views point, and ends
 /// with the last one. The datatype of `MPI_Type_create_darray` has the bounds of the array, and its
-/// displacement 0 is the array's first element. [`array_datatype`](crate::Layout::array_datatype) returns
-/// this datatype, for files and windows. [`offset`](crate::Layout::offset) returns the number of bytes from
-/// the array's first element to the first selected value.
+/// displacement 0 is the array's first element. `Layout::array_datatype` returns this datatype, for files and
+/// windows. [`offset`](crate::Layout::offset) returns the number of bytes from the array's first element to
+/// the first selected value.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Darray, Distribution};

@@ -231,7 +231,7 @@ impl Message<'_> {
     }
 }
 
-/// Returns a value as bytes: a whole message, as [`SendMessage`](crate::wire::SendMessage) sends it.
+/// Returns a value as bytes: a whole message, as `send_message` sends it.
 ///
 /// # Errors
 /// [`Error::Unsendable`] if values are nested too deeply.

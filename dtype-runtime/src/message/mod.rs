@@ -5,7 +5,7 @@
 //! that derive [`MpiDatatype`](crate::MpiDatatype) have them. So have `String`, `Vec`, `Box`, `Option` and
 //! `Result`, arrays, tuples, the maps, sets and queues of the standard library, `Cow`, `Rc`, `Arc` (each
 //! pointer arrives as a value of its own), `Duration`, ranges, `i128`, and with features the arrays of
-//! `ndarray` and `nalgebra`. With the feature `serde`, [`Serde`] carries most types of serde.
+//! `ndarray` and `nalgebra`. With the feature `serde`, `Serde` carries most types of serde.
 //!
 //! Paths and strings of the system, addresses, points in time, cells and locks have neither trait. For a type
 //! of another crate, implement the traits for a wrapper, as [`MpiMessage`] shows, or use `Serde`.
