@@ -74,8 +74,8 @@
 //! - `marshal`: layouts as bytes;
 //! - `picture`: pictures of layouts;
 //! - `num-complex` and `half`: numbers of these crates may be fields;
-//! - `nalgebra` (0.34 or 0.35): matrices of fixed size may be fields, layouts apply to matrices and views,
-//!   and matrices of any size are messages;
+//! - `nalgebra` (0.35) and `nalgebra-0_34` (0.34): matrices of fixed size may be fields, layouts apply to
+//!   matrices and views, and matrices of any size are messages;
 //! - `ndarray` (0.17): layouts apply to arrays and views, and arrays are messages;
 //! - `serde`: types of serde are messages, as `message::Serde`.
 #![deny(missing_docs)]

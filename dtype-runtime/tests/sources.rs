@@ -118,3 +118,22 @@ fn matrices_of_nalgebra_lie_by_columns() {
     assert!(layout!(u16[1][6] => [0, ..]).of(&vector).is_err());
     assert!(layout!(u16[1][6] => [0, ..]).of(&vector.transpose()).is_ok());
 }
+
+#[cfg(feature = "nalgebra-0_34")]
+#[test]
+fn matrices_of_two_versions_of_nalgebra_lie_by_columns() {
+    use dtype_runtime::message::{from_bytes, to_bytes};
+    use nalgebra_0_34::{DMatrix, Matrix2x3};
+
+    let matrix = Matrix2x3::new(1u8, 2, 3, 4, 5, 6);
+    let mut heap = DMatrix::from_fn(2, 3, |i, j| matrix[(i, j)]);
+    assert_eq!(pack(&[matrix]), [1, 4, 2, 5, 3, 6]);
+    let row = layout!(u8[2][3] => [1, ..]);
+    assert_eq!(row.of(&matrix).unwrap().pack(), [4, 5, 6]);
+    row.of_mut(&mut heap).unwrap().unpack(&[7, 8, 9]).unwrap();
+    assert_eq!(row.of(&heap).unwrap().pack(), [7, 8, 9]);
+    // A message of one version is one of the other.
+    let other: nalgebra::DMatrix<u8> = from_bytes(&to_bytes(&heap).unwrap()).unwrap();
+    assert_eq!((other.shape(), other.as_slice()), ((2, 3), heap.as_slice()));
+    assert_eq!(from_bytes::<Matrix2x3<u8>>(&to_bytes(&matrix).unwrap()), Ok(matrix));
+}

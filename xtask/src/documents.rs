@@ -123,6 +123,19 @@ mod tests {
     }
 
     #[test]
+    fn the_versions_of_arrays_crates_are_those_of_the_manifest() {
+        let read = |path: &str| fs::read_to_string(Path::new("..").join(path)).unwrap();
+        let (manifest, documentation) = (read("Cargo.toml"), read("dtype-runtime/src/lib.rs"));
+        for feature in ["nalgebra", "nalgebra-0_34", "ndarray"] {
+            let line = manifest.lines().find(|line| line.starts_with(&format!("{feature} = ")));
+            let version = line.and_then(|line| line.split("version = \"").nth(1)?.split('"').next()).unwrap();
+            // Of a range, cargo takes the newest version, even if the program has another one.
+            assert!(version.chars().all(|c| c.is_ascii_digit() || c == '.'), "{feature}: {version}");
+            assert!(documentation.contains(&format!("`{feature}` ({version})")), "{feature}: {version}");
+        }
+    }
+
+    #[test]
     fn paths_that_do_not_exist_are_found() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         assert_eq!(missing_path(root, "src/main.rs"), None);

@@ -175,7 +175,7 @@ const WITHOUT_MPI: &[&str] = &[
     "--no-default-features",
     "--features=dtype-core/picture,dtype-core/serde,dtype-runtime/picture,dtype-runtime/half",
     "--features=dtype-runtime/marshal,dtype-runtime/nalgebra,dtype-runtime/ndarray,dtype-runtime/serde",
-    "--features=dtype-runtime/num-complex",
+    "--features=dtype-runtime/num-complex,dtype-runtime/nalgebra-0_34",
 ];
 
 /// Packages that are tested with optimization.

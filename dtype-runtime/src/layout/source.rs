@@ -48,7 +48,7 @@ use crate::{Error, types::MpiDatatype};
     label = "not the array that the layout is a part of",
     note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: pass nested arrays of \
             exactly that shape, a slice or `Vec` of the same number of elements, or, with the feature \
-            `ndarray` or `nalgebra`, an array or matrix of that crate"
+            `ndarray` (0.17), `nalgebra` (0.35) or `nalgebra-0_34`, an array or matrix of that crate"
 )]
 pub unsafe trait ArrayLike<T, Shape: ?Sized> {
     /// The error of the shape check: an [`Error`], or `Infallible` if the types guarantee the shape.
@@ -73,7 +73,7 @@ pub unsafe trait ArrayLike<T, Shape: ?Sized> {
     label = "not the array that the layout is a part of, or read-only",
     note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: pass nested arrays of \
             exactly that shape, a slice or `Vec` of the same number of elements, or, with the feature \
-            `ndarray` or `nalgebra`, an array or matrix of that crate"
+            `ndarray` (0.17), `nalgebra` (0.35) or `nalgebra-0_34`, an array or matrix of that crate"
 )]
 pub unsafe trait ArrayLikeMut<T, Shape: ?Sized>: ArrayLike<T, Shape> {
     /// Returns the place of the arrays.
@@ -167,7 +167,7 @@ impl Place {
     }
 
     /// Returns the place of an array with strides of its own, which are given in elements.
-    #[cfg(any(feature = "ndarray", feature = "nalgebra"))]
+    #[cfg(any(feature = "ndarray", feature = "nalgebra", feature = "nalgebra-0_34"))]
     pub(crate) fn with_strides<T>(
         first: *const T,
         shape: &[usize],
@@ -363,10 +363,8 @@ mod of_ndarray {
     }
 }
 
-#[cfg(feature = "nalgebra")]
+#[cfg(any(feature = "nalgebra", feature = "nalgebra-0_34"))]
 mod of_nalgebra {
-    use nalgebra::{Dim, Matrix, RawStorage, RawStorageMut};
-
     use super::{ArrayLike, ArrayLikeMut, Error, Place, Region};
 
     /// Returns the place of a matrix. For a layout of one dimension, the matrix is a single row or column.
@@ -384,24 +382,40 @@ mod of_nalgebra {
         }
     }
 
-    // SAFETY: a matrix of nalgebra has its elements at its own strides from its pointer, and the shapes are
-    // compared.
-    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorage<T, R, C>> ArrayLike<T, Shape>
-        for Matrix<T, R, C, S>
-    {
-        type Mismatch = Error;
+    /// Implements the traits for the matrices of one version of nalgebra.
+    macro_rules! matrices {
+        ($module:ident, $nalgebra:ident) => {
+            mod $module {
+                use $nalgebra::{Dim, Matrix, RawStorage, RawStorageMut};
 
-        fn place(&self, region: &Region<'_>) -> Result<Place, Error> {
-            place(self.data.ptr(), self.shape(), self.strides(), region)
-        }
+                use super::{ArrayLike, ArrayLikeMut, Error, Place, Region, place};
+
+                // SAFETY: a matrix of nalgebra has its elements at its own strides from its pointer, and the
+                // shapes are compared.
+                unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorage<T, R, C>> ArrayLike<T, Shape>
+                    for Matrix<T, R, C, S>
+                {
+                    type Mismatch = Error;
+
+                    fn place(&self, region: &Region<'_>) -> Result<Place, Error> {
+                        place(self.data.ptr(), self.shape(), self.strides(), region)
+                    }
+                }
+
+                // SAFETY: as for `ArrayLike`; a mutable storage has each element once.
+                unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorageMut<T, R, C>>
+                    ArrayLikeMut<T, Shape> for Matrix<T, R, C, S>
+                {
+                    fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Error> {
+                        place(self.data.ptr_mut(), self.shape(), self.strides(), region)
+                    }
+                }
+            }
+        };
     }
 
-    // SAFETY: as for `ArrayLike`; a mutable storage has each element once.
-    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorageMut<T, R, C>> ArrayLikeMut<T, Shape>
-        for Matrix<T, R, C, S>
-    {
-        fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Error> {
-            place(self.data.ptr_mut(), self.shape(), self.strides(), region)
-        }
-    }
+    #[cfg(feature = "nalgebra")]
+    matrices!(newest, nalgebra);
+    #[cfg(feature = "nalgebra-0_34")]
+    matrices!(before, nalgebra_0_34);
 }

@@ -91,36 +91,9 @@ mod of_ndarray {
     }
 }
 
-#[cfg(feature = "nalgebra")]
+#[cfg(any(feature = "nalgebra", feature = "nalgebra-0_34"))]
 mod of_nalgebra {
-    use nalgebra::{ArrayStorage, Const, Dim, Dyn, Matrix, SMatrix, Scalar, VecStorage};
-
     use super::{Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, misshapen};
-
-    impl<T: MpiMessage + Scalar, const R: usize, const C: usize> MpiMessage for SMatrix<T, R, C> {
-        const LEAST: usize = <[[T; R]; C]>::LEAST;
-        const KEPT: usize = T::KEPT;
-
-        fn describe(of: &mut Fingerprint) {
-            of.field("nalgebra", <[[T; R]; C]>::describe);
-        }
-
-        #[inline]
-        fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-            self.data.0.write(to)
-        }
-    }
-
-    impl<T: FromMessage + Scalar, const R: usize, const C: usize> FromMessage for SMatrix<T, R, C> {
-        #[inline]
-        fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-            <[[T; R]; C]>::read(from).map(|columns| Self::from_array_storage(ArrayStorage(columns)))
-        }
-
-        fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-            <[[T; R]; C]>::check(from)
-        }
-    }
 
     /// Implements both traits for the shapes of matrices on the heap.
     macro_rules! on_the_heap {
@@ -166,9 +139,55 @@ mod of_nalgebra {
         )*};
     }
 
-    on_the_heap! {
-        [] Dyn, Dyn;
-        [const C: usize] Dyn, Const<C>;
-        [const R: usize] Const<R>, Dyn;
+    /// Implements both traits for the matrices of one version of nalgebra.
+    macro_rules! matrices {
+        ($module:ident, $nalgebra:ident) => {
+            mod $module {
+                use $nalgebra::{ArrayStorage, Const, Dim, Dyn, Matrix, SMatrix, Scalar, VecStorage};
+
+                use super::{
+                    Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, misshapen,
+                };
+
+                impl<T: MpiMessage + Scalar, const R: usize, const C: usize> MpiMessage for SMatrix<T, R, C> {
+                    const LEAST: usize = <[[T; R]; C]>::LEAST;
+                    const KEPT: usize = T::KEPT;
+
+                    fn describe(of: &mut Fingerprint) {
+                        of.field("nalgebra", <[[T; R]; C]>::describe);
+                    }
+
+                    #[inline]
+                    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+                        self.data.0.write(to)
+                    }
+                }
+
+                impl<T: FromMessage + Scalar, const R: usize, const C: usize> FromMessage
+                    for SMatrix<T, R, C>
+                {
+                    #[inline]
+                    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+                        let columns = <[[T; R]; C]>::read(from)?;
+                        Ok(Self::from_array_storage(ArrayStorage(columns)))
+                    }
+
+                    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+                        <[[T; R]; C]>::check(from)
+                    }
+                }
+
+                on_the_heap! {
+                    [] Dyn, Dyn;
+                    [const C: usize] Dyn, Const<C>;
+                    [const R: usize] Const<R>, Dyn;
+                }
+            }
+        };
     }
+
+    #[cfg(feature = "nalgebra")]
+    matrices!(newest, nalgebra);
+    #[cfg(feature = "nalgebra-0_34")]
+    matrices!(before, nalgebra_0_34);
 }

@@ -53,7 +53,7 @@
 // `pointers`, `sequences`, `choices`, `arrays`, `serde`. Types with `MpiDatatype` are in `pack/message.rs`.
 // This module uses nothing but `Error`, and knows no MPI.
 
-#[cfg(any(feature = "nalgebra", feature = "ndarray"))]
+#[cfg(any(feature = "nalgebra", feature = "nalgebra-0_34", feature = "ndarray"))]
 mod arrays;
 mod choices;
 mod fingerprint;

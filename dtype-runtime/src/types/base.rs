@@ -124,30 +124,40 @@ unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
     }
 }
 
-// SAFETY: nalgebra's fixed-size matrices are arrays of columns, as documented for `ArrayStorage`. The
-// constant `FACTS` compares the sizes.
-#[cfg(feature = "nalgebra")]
-unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
-    for nalgebra::SMatrix<T, R, C>
-{
-    type DtypeRuntime = Runtime;
+/// Implements the trait for matrices of fixed size, of one version of nalgebra.
+#[cfg(any(feature = "nalgebra", feature = "nalgebra-0_34"))]
+macro_rules! matrices {
+    ($nalgebra:ident) => {
+        // SAFETY: nalgebra's fixed-size matrices are arrays of columns, as documented for `ArrayStorage`. The
+        // constant `FACTS` compares the sizes.
+        unsafe impl<T: MpiDatatype + $nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
+            for $nalgebra::SMatrix<T, R, C>
+        {
+            type DtypeRuntime = Runtime;
 
-    const DESCRIPTION: Description = <[[T; R]; C]>::DESCRIPTION;
-    const FACTS: Facts = {
-        assert!(size_of::<Self>() == size_of::<[[T; R]; C]>());
-        <[[T; R]; C]>::FACTS
+            const DESCRIPTION: Description = <[[T; R]; C]>::DESCRIPTION;
+            const FACTS: Facts = {
+                assert!(size_of::<Self>() == size_of::<[[T; R]; C]>());
+                <[[T; R]; C]>::FACTS
+            };
+            const RUNS: RunBuffer = <[[T; R]; C]>::RUNS;
+
+            #[inline(always)]
+            fn visit(visitor: &mut impl Visitor) {
+                visitor.elements::<[T; R]>(C);
+            }
+
+            fn lazy() -> &'static LazyDatatype {
+                of_type::<Self>()
+            }
+        }
     };
-    const RUNS: RunBuffer = <[[T; R]; C]>::RUNS;
-
-    #[inline(always)]
-    fn visit(visitor: &mut impl Visitor) {
-        visitor.elements::<[T; R]>(C);
-    }
-
-    fn lazy() -> &'static LazyDatatype {
-        of_type::<Self>()
-    }
 }
+
+#[cfg(feature = "nalgebra")]
+matrices!(nalgebra);
+#[cfg(feature = "nalgebra-0_34")]
+matrices!(nalgebra_0_34);
 
 // SAFETY: the elements of an array lie one after another, `size_of::<T>()` apart.
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {

@@ -138,3 +138,8 @@ both_marks!(numbers: half::f16 half::bf16);
 marks!(AnyPattern: [T: AnyPattern, const R: usize, const C: usize] nalgebra::SMatrix<T, R, C>;);
 #[cfg(feature = "nalgebra")]
 marks!(Complete: [T: Complete, const R: usize, const C: usize] nalgebra::SMatrix<T, R, C>;);
+
+#[cfg(feature = "nalgebra-0_34")]
+marks!(AnyPattern: [T: AnyPattern, const R: usize, const C: usize] nalgebra_0_34::SMatrix<T, R, C>;);
+#[cfg(feature = "nalgebra-0_34")]
+marks!(Complete: [T: Complete, const R: usize, const C: usize] nalgebra_0_34::SMatrix<T, R, C>;);
