@@ -467,7 +467,7 @@ fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
     let Fixed { element, shape, constants, order, selects, disjoint, expansion } = layout;
     let selection = match name {
         Some(Name { ident, .. }) => format_ident!("__{}Selection", ident.unraw()),
-        None => format_ident!("__DtypeSelection"),
+        None => format_ident!("__OwnTypeUseDynamicLayoutForSeveral"),
     };
     let expansion = expansion.clone().unwrap_or_else(|| ours!(::core::option::Option::None));
     let witness = witness();
@@ -499,16 +499,16 @@ fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
     let lints = lints();
     let Some(Name { attributes, visibility, ident }) = name else {
         return ours! {{
-            struct __DtypeSelection;
+            struct __OwnTypeUseDynamicLayoutForSeveral;
 
             #lints
             const _: () = {
                 use #runtime::__private as __dtype;
-                type __DtypeLayout = __DtypeSelection;
+                type __DtypeLayout = __OwnTypeUseDynamicLayoutForSeveral;
                 #items
             };
 
-            #runtime::__private::StaticLayout::<__DtypeSelection>::new()
+            #runtime::__private::StaticLayout::<__OwnTypeUseDynamicLayoutForSeveral>::new()
         }};
     };
     let of_that_name = format!("The layout [`{ident}`](type@{ident}).");

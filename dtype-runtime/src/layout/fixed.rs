@@ -27,8 +27,19 @@ use crate::{
 /// A layout that [`layout!`](crate::layout!) computed at compile time. It takes no space.
 ///
 /// Its datatype begins at the first selected value, to which its views point. So layouts that differ only in
-/// their position, such as two columns of a matrix, have the same type map. A layout with a name is a type of
-/// its own:
+/// their position, such as two columns of a matrix, have the same type map. Each layout is a type of its own.
+/// For several in one list or variable, convert them to [`DynamicLayout`](super::DynamicLayout), which is one
+/// type for all:
+///
+/// ```
+/// use dtype_runtime::{DynamicLayout, layout};
+///
+/// let (first, second) = (layout!(f64[9][9] => [.., 1]), layout!(f64[9][9] => [.., 2]));
+/// let columns: Vec<DynamicLayout<f64, 2>> = vec![first.into(), second.into()];
+/// assert_eq!(columns.iter().map(|column| column.count()).sum::<usize>(), 18);
+/// ```
+///
+/// A layout may have a name:
 ///
 /// ```
 /// use dtype_runtime::{View, layout};

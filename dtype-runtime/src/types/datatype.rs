@@ -61,7 +61,9 @@ use crate::{Error, MpiMessage};
     label = "not a type that MPI can carry",
     note = "MPI can carry numbers, `bool`, `char`, arrays and tuples of these, and structs and enums that \
             derive `MpiDatatype`; if `{Self}` is your own type, put `#[derive(MpiDatatype)]` on its \
-            definition"
+            definition",
+    note = "a type of any shape, with `#[derive(MpiMessage)]`, is sent by `send_message` and received by \
+            `receive_message`"
 )]
 pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// The type `Runtime` of this crate. An implementation that names it cannot have called functions of

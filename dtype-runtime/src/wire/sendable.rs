@@ -31,7 +31,9 @@ use crate::{
     label = "not a message",
     note = "a message is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such values, a \
             view of a layout, or `Data`; if `values` is already a reference, pass `values`, not `&values`",
-    note = "a value that owns data elsewhere, such as a `String`, is sent by `send_message`"
+    note = "a value that owns data elsewhere, such as a `String`, is sent by `send_message`",
+    note = "a layout of an array whose length is known only at run time gives a `Result`: add `?`, as in \
+            `&layout.of(&array)?`"
 )]
 pub trait Sendable: sealed::Read {}
 
@@ -41,7 +43,9 @@ pub trait Sendable: sealed::Read {}
     label = "not a message that can be written",
     note = "a destination is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such \
             values, a view from a layout's `of_mut`, or `DataMut`",
-    note = "a value that owns data elsewhere, such as a `String`, is received by `receive_message`"
+    note = "a value that owns data elsewhere, such as a `String`, is received by `receive_message`",
+    note = "a layout of an array whose length is known only at run time gives a `Result`: add `?`, as in \
+            `&mut layout.of_mut(&mut array)?`"
 )]
 pub trait Receivable: Sendable + sealed::Write {}
 
