@@ -80,30 +80,25 @@
 //! - `serde`: types of serde are messages, as `message::Serde`.
 #![deny(missing_docs)]
 
-// The README's code is tested like any other.
-#[cfg(all(doctest, feature = "mpi"))]
-#[doc = include_str!("../../README.md")]
-mod readme {}
+/// Tests the code of documents like that of this documentation.
+macro_rules! documents {
+    ($($name:ident $path:literal)*) => {
+        $(#[cfg(all(doctest, feature = "mpi"))]
+        #[doc = include_str!($path)]
+        mod $name {})*
+    };
+}
 
-// And so is that of the guide.
-#[cfg(all(doctest, feature = "mpi"))]
-#[doc = include_str!("../../docs/guide/first-program.md")]
-mod guide_first_program {}
-#[cfg(all(doctest, feature = "mpi"))]
-#[doc = include_str!("../../docs/guide/transports.md")]
-mod guide_transports {}
-#[cfg(all(doctest, feature = "mpi"))]
-#[doc = include_str!("../../docs/guide/index-lists.md")]
-mod guide_index_lists {}
-#[cfg(all(doctest, feature = "mpi"))]
-#[doc = include_str!("../../docs/guide/messages.md")]
-mod guide_messages {}
-#[cfg(all(doctest, feature = "mpi"))]
-#[doc = include_str!("../../docs/guide/files-and-windows.md")]
-mod guide_files_and_windows {}
-#[cfg(all(doctest, feature = "mpi"))]
-#[doc = include_str!("../../docs/guide/debugging.md")]
-mod guide_debugging {}
+documents! {
+    readme "../../README.md"
+    first_program "../../docs/guide/first-program.md"
+    transports "../../docs/guide/transports.md"
+    index_lists "../../docs/guide/index-lists.md"
+    messages "../../docs/guide/messages.md"
+    files_and_windows "../../docs/guide/files-and-windows.md"
+    debugging "../../docs/guide/debugging.md"
+    format_of_messages "../../docs/messages.md"
+}
 
 #[macro_use]
 mod tuples;

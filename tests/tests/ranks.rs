@@ -91,6 +91,13 @@ fn views_of_every_kind_of_source_are_received_as_views_of_any_other() {
 }
 
 #[test]
+fn the_calls_in_tables_of_the_documents_do_what_they_say() {
+    for &ranks in launch::numbers_of_ranks(&[2, 4]) {
+        passes("documents", ranks);
+    }
+}
+
+#[test]
 fn subarrays_and_darrays_are_those_of_mpi() {
     passes("ready-made", 1);
 }

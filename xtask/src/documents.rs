@@ -1,4 +1,5 @@
-//! The check of the documents: paths and commands that they name exist.
+//! The check of the documents: paths, commands and calls that they name exist, and their Rust code is
+//! compiled as a reader sees it.
 
 use std::{fs, path::Path};
 
@@ -6,39 +7,99 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use syn::{Item, visit::Visit};
 
-/// Returns the faults of a document: paths that do not exist, and commands that are not accepted.
-/// `subcommands` are the names for `dtype`.
-///
-/// # Errors
-/// If the document cannot be read.
-pub(crate) fn faults(root: &Path, document: &Path, subcommands: &[String]) -> Result<Vec<String>> {
-    let text = fs::read_to_string(document).with_context(|| document.display().to_string())?;
-    let folder = document.parent().unwrap_or(root);
-    let mut faults = Vec::new();
-    let mut is_code = false;
-    for (i, line) in text.lines().enumerate() {
-        let mut fault = |what: String| faults.push(format!("{}: {what}", i + 1));
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-            continue;
-        }
-        for link in links(line).filter(|_| !is_code) {
-            if !folder.join(link).exists() {
-                fault(format!("there is no file {link}"));
-            }
-        }
-        let in_backticks = line.split('`').skip(1).step_by(2);
-        let spans: Vec<&str> = if is_code { vec![line] } else { in_backticks.collect() };
-        for span in spans {
-            if let Some(path) = missing_path(root, span) {
-                fault(format!("there is no {path}"));
-            }
-            if let Some(command) = unknown_command(span, subcommands) {
-                fault(format!("`{command}` is not a command"));
-            }
-        }
+use crate::tables::{Calls, Messages, Table};
+
+/// The file with the list of the documents whose code is compiled.
+const COMPILES: &str = "dtype-runtime/src/lib.rs";
+
+/// The parts of the repository that documents are compared with.
+pub(crate) struct Known<'a> {
+    root: &'a Path,
+    /// The names of the subcommands of `dtype`.
+    subcommands: Vec<String>,
+    /// The text of [`COMPILES`].
+    compiles: String,
+    calls: Calls,
+    messages: Messages,
+}
+
+impl<'a> Known<'a> {
+    /// Reads what documents are compared with.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub(crate) fn read(root: &'a Path) -> Result<Self> {
+        let compiles = fs::read_to_string(root.join(COMPILES)).context(COMPILES)?;
+        let (calls, messages) = (Calls::read(root)?, Messages::read(root)?);
+        Ok(Self { root, subcommands: subcommands(root)?, compiles, calls, messages })
     }
-    Ok(faults)
+
+    /// Returns the faults of a document: paths that do not exist, commands that are not accepted, calls and
+    /// messages that are not tested, and Rust code that is not compiled or has lines that only rustdoc hides.
+    ///
+    /// # Errors
+    /// If the document cannot be read.
+    pub(crate) fn faults(&self, document: &Path) -> Result<Vec<String>> {
+        let text = fs::read_to_string(document).with_context(|| document.display().to_string())?;
+        let name = document.strip_prefix(self.root).unwrap_or(document).to_string_lossy();
+        let folder = document.parent().unwrap_or(self.root);
+        let is_compiled = self.compiles.contains(&format!(" \"../../{name}\"\n"));
+        let is_for_users = name == "README.md" || name.starts_with("docs/guide/");
+        let mut faults = Vec::new();
+        let mut table = Table::default();
+        // The words behind the opening fence of the current code block.
+        let mut code: Option<&str> = None;
+        for (i, line) in text.lines().enumerate() {
+            let mut fault = |what: String| faults.push(format!("{}: {what}", i + 1));
+            if let Some(info) = line.trim_start().strip_prefix("```") {
+                code = code.is_none().then_some(info);
+                if code.is_some_and(is_tested) && !is_compiled {
+                    fault(format!("no test compiles this code: list the document in {COMPILES}"));
+                }
+                continue;
+            }
+            if code.is_some_and(is_tested) && is_hidden(line) {
+                fault("rustdoc alone hides this line: readers see it, and copy it".to_owned());
+            }
+            for link in links(line).filter(|_| code.is_none()) {
+                if !folder.join(link).exists() {
+                    fault(format!("there is no file {link}"));
+                }
+            }
+            let in_backticks = line.split('`').skip(1).step_by(2);
+            let spans: Vec<&str> = if code.is_some() { vec![line] } else { in_backticks.collect() };
+            for span in spans {
+                if let Some(path) = missing_path(self.root, span) {
+                    fault(format!("there is no {path}"));
+                }
+                if let Some(command) = unknown_command(span, &self.subcommands) {
+                    fault(format!("`{command}` is not a command"));
+                }
+            }
+            if is_for_users && code.is_none() {
+                let row = table.row(line);
+                for call in row.calls.iter().filter(|call| !self.calls.have(call)) {
+                    fault(format!("no test has `{call}`: call it in {}", Calls::FILE));
+                }
+                for message in row.messages.iter().filter(|message| !self.messages.have(message)) {
+                    fault(format!("no case in {} has the message \"{message}\"", Messages::FOLDER));
+                }
+            }
+        }
+        Ok(faults)
+    }
+}
+
+/// Returns `true` for the words behind the fence of a code block that rustdoc compiles.
+fn is_tested(info: &str) -> bool {
+    let mut words = info.split(',').map(str::trim);
+    words.next() == Some("rust") && words.all(|word| word != "ignore")
+}
+
+/// Returns `true` if rustdoc does not show a line of Rust code.
+fn is_hidden(line: &str) -> bool {
+    let line = line.trim_start();
+    line == "#" || line.starts_with("# ")
 }
 
 /// Returns the targets of the links of a line that lead to files.
@@ -89,7 +150,7 @@ fn unknown_command(span: &str, subcommands: &[String]) -> Option<String> {
 ///
 /// # Errors
 /// If the command's source cannot be read.
-pub(crate) fn subcommands(root: &Path) -> Result<Vec<String>> {
+fn subcommands(root: &Path) -> Result<Vec<String>> {
     struct Variants(Vec<String>);
     impl<'a> Visit<'a> for Variants {
         fn visit_item(&mut self, item: &'a Item) {
@@ -120,6 +181,13 @@ mod tests {
         assert!(!unknown("cargo xtask test --ci   # everything") && !unknown("cargo xtask bench NAME"));
         assert!(unknown("cargo xtask tests") && unknown("$ cargo xtask test --all"));
         assert!(!unknown("dtype draw a.json") && unknown("dtype drawn a.json") && !unknown("dtype"));
+    }
+
+    #[test]
+    fn code_that_is_compiled_has_no_hidden_lines() {
+        assert!(is_tested("rust") && is_tested("rust,no_run"));
+        assert!(!is_tested("rust,ignore") && !is_tested("text") && !is_tested(""));
+        assert!(is_hidden("# Ok::<(), Error>(())") && is_hidden("  #") && !is_hidden("#[derive(Debug)]"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The house check: files use each other without cycles, in every crate; no line is too long; the first line
-//! of a doc comment is a statement; the runtime calls MPI only with the proof that MPI is usable; and paths
-//! and commands in the documents exist.
+//! of a doc comment is a statement; the runtime calls MPI only with the proof that MPI is usable; paths, commands
+//! and calls in the documents exist; and their Rust code is compiled.
 //!
 //! No files of a crate may use each other in a circle (a cycle of any length). A file uses another one if a
 //! path in a `use` line or in code leads to it, also through a re-export. A module that re-exports its own
@@ -34,10 +34,10 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let mut files = Vec::new();
     sources(root, &mut files)?;
     let mut faults = Vec::new();
-    let subcommands = documents::subcommands(root)?;
+    let known = documents::Known::read(root)?;
     for path in &files {
         if path.extension().is_some_and(|extension| extension == "md") {
-            let of_document = documents::faults(root, path, &subcommands)?;
+            let of_document = known.faults(path)?;
             faults.extend(of_document.iter().map(|fault| format!("{}:{fault}", shown(root, path))));
             continue;
         }

@@ -23,6 +23,7 @@ mod mpi;
 mod nodes;
 mod package;
 mod programs;
+mod tables;
 mod test;
 
 /// Sets up MPI, then runs the demo, the benchmarks or the checks.

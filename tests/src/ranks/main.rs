@@ -4,6 +4,7 @@
 //! reads the output of all ranks.
 
 mod decode;
+mod documents;
 mod engine;
 mod exchange;
 mod files;
@@ -78,6 +79,7 @@ fn main() {
         "messages-values" => with_world(messages::values),
         "messages-large" => with_world(messages::large),
         "messages-collectives" => with_world(messages::collectives),
+        "documents" => with_world(documents::documents),
         "halo" => with_world(halo::exchanges),
         "halo-faults" => with_world(halo::faults),
         "halo-sources" => with_world(halo::sources),
