@@ -35,8 +35,8 @@ const ENDED: u8 = 2;
 /// The functions to call when MPI ends, while it may still be called.
 static AT_END: Mutex<Vec<fn(&Usable)>> = Mutex::new(Vec::new());
 
-/// Checks that this thread may call MPI, and returns the proof. The first check that succeeds prepares for the
-/// end of MPI.
+/// Checks that this thread may call MPI, and returns the proof. The first check that succeeds prepares for
+/// the end of MPI.
 ///
 /// # Errors
 /// [`Error::NotInitialized`], [`Error::Finalized`] or [`Error::Thread`]; [`Error::Mpi`] if a call fails.

@@ -4,8 +4,8 @@
 //! functions that call MPI. So code of the program that runs within the call cannot end MPI.
 //!
 //! # Safety
-//! Handles of this crate come from values of rsmpi, or from calls of MPI. So they are live: condition 1 of all
-//! calls below.
+//! Handles of this crate come from values of rsmpi, or from calls of MPI. So they are live: condition 1 of
+//! all calls below.
 
 use std::{os::raw::c_int, sync::OnceLock};
 
