@@ -131,7 +131,29 @@ fn cases() -> Vec<Case> {
             extent: tree.measure().unwrap().extent(),
         }
     };
-    (0..count).map(case).collect()
+    let mut all: Vec<_> = (0..count).map(case).collect();
+    // Predefined datatypes that some library lacks in some language, and complex numbers.
+    let bases = [
+        BaseType::Logical1,
+        BaseType::Logical2,
+        BaseType::Logical4,
+        BaseType::Logical8,
+        BaseType::Real2,
+        BaseType::C32,
+        BaseType::C64,
+    ];
+    let leaves = bases.map(TypeTree::Leaf);
+    let complex = [BaseType::C32, BaseType::C64].map(|base| TypeTree::vector(3, 32, TypeTree::Leaf(base)));
+    let logical = TypeTree::structure([0, 16, 20, 24, 32, 40, 48], leaves.clone());
+    let fields = TypeTree::structure([0, 8], [BaseType::C32, BaseType::C64].map(TypeTree::Leaf));
+    for tree in leaves.into_iter().chain(complex).chain([logical, fields]) {
+        all.push(Case {
+            notation: notation(&tree),
+            entries: tree.flatten().unwrap().entries().collect(),
+            extent: tree.measure().unwrap().extent(),
+        });
+    }
+    all
 }
 
 /// The size in bytes of the memory before the beginning of a buffer, and of the memory after it.
@@ -486,8 +508,9 @@ edition = \"2024\"
 name = \"written\"
 path = \"main.rs\"
 [dependencies]
-dtype-runtime = {{ path = {:?} }}
-mpi = {{ version = \"0.8.2\", default-features = false }}
+dtype-runtime = {{ path = {:?}, features = [\"num-complex\"] }}
+mpi = {{ version = \"0.8.2\", default-features = false, features = [\"complex\"] }}
+num-complex = \"0.4\"
 [profile.dev]
 debug = \"line-tables-only\"
 [profile.dev.build-override]

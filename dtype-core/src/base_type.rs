@@ -354,6 +354,8 @@ impl FromStr for BaseType {
     type Err = UnknownBaseType;
 
     fn from_str(name: &str) -> Result<Self, UnknownBaseType> {
+        // The standard has two names for this one (MPI 4.1 table 3.2).
+        let name = if name == "MPI_LONG_LONG" { "MPI_LONG_LONG_INT" } else { name };
         let named = |row: &&Row| row.name == name || row.mpi_name == name;
         let in_c = || IN_C.iter().find(|(known, _)| *known == name).map(|(_, base)| *base);
         TABLE.iter().find(named).map(|row| row.base).or_else(in_c).ok_or(UnknownBaseType)
@@ -405,6 +407,7 @@ mod tests {
         assert_eq!(BaseType::all_plain().count(), 14);
         assert_eq!("double".parse(), Ok(F64));
         assert_eq!("unsigned long".parse(), Ok(BaseType::UnsignedLong));
+        assert_eq!("MPI_LONG_LONG".parse(), Ok(BaseType::LongLong));
         assert_eq!("doubles".parse::<BaseType>(), Err(UnknownBaseType));
     }
 

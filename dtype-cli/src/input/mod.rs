@@ -1,6 +1,5 @@
 //! The input of the command: a layout, described in one of several forms. Each form has a file here.
 
-mod arguments;
 mod calls;
 mod list;
 mod notation;
@@ -14,7 +13,7 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
 use dtype_core::{BaseType, Bounds, Datatype, TypeMap, TypeTree};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -32,8 +31,8 @@ pub(crate) enum Form {
     Notation,
     /// Indices of elements of `--type`, one per line or with commas between them.
     List,
-    /// MPI calls in C or Fortran: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may be given values
-    /// first, as in int n = 3, and arguments may be expressions such as n * sizeof(double).
+    /// MPI calls in C, Fortran, Python or Julia: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may be
+    /// given values first, as in int n = 3, and arguments may be expressions such as n * sizeof(double).
     Calls,
     /// The description of a numpy dtype, such as [('x', '<f8'), ('n', '<i4', 3)].
     Numpy,
@@ -181,13 +180,16 @@ impl Source {
             return Ok(Form::Program);
         }
         let is_of = |compiled: Compiled| file.is_some_and(|file| compiled.is_of(file));
-        match recognized(bytes) {
+        let form = match recognized(bytes) {
             // A C file that contains MPI calls is read for these calls.
-            Ok(Form::Calls) => Ok(Form::Calls),
-            _ if is_of(Compiled::C) => Ok(Form::C),
-            _ if is_of(Compiled::CXX) => Ok(Form::Cxx),
-            form => form,
-        }
+            Ok(Form::Calls) => Form::Calls,
+            _ if is_of(Compiled::C) => Form::C,
+            _ if is_of(Compiled::CXX) => Form::Cxx,
+            form => form?,
+        };
+        // Headers in C++ may be called `.h`, too.
+        let is_cxx = form == Form::C && self.compiler.as_deref().is_some_and(program::is_of_cxx);
+        Ok(if is_cxx { Form::Cxx } else { form })
     }
 
     /// Compiles declarations. Returns the object file, and the name of the source file in its debug
@@ -210,7 +212,11 @@ impl Source {
             }
         };
         let file = named(file);
-        let object = program::compile(bytes, file, &compiled, self.compiler.as_deref())?;
+        let object = program::compile(bytes, file, &compiled, self.compiler.as_deref());
+        let is_guessed = form == Form::C && self.from.is_none();
+        let object = object.map_err(|error| {
+            if is_guessed { anyhow!("{error:#}\nFor C++, add `--from c++`") } else { error }
+        })?;
         let name = file.and_then(|file| file.file_name()?.to_str()).unwrap_or("declared");
         Ok((Some(object), Some(name.to_owned())))
     }
@@ -244,11 +250,16 @@ impl Source {
         if form == Form::List {
             return Ok(InputLayout::of(Described::Map(list::read(bytes, self.base)?)));
         }
-        let text = std::str::from_utf8(bytes).context(NO_TEXT)?;
         if form == Form::Numpy {
+            let text = if numpy::is_npy(bytes) {
+                numpy::header(bytes)?
+            } else {
+                std::str::from_utf8(bytes).context(NO_TEXT)?
+            };
             let (datatype, record) = numpy::read(text)?;
             return Ok(InputLayout { described: Described::Datatype(datatype), record });
         }
+        let text = std::str::from_utf8(bytes).context(NO_TEXT)?;
         Ok(InputLayout::of(match form {
             Form::Json => json(text)?,
             Form::Notation => Described::Datatype(notation::read(text, self.base)?),
@@ -277,6 +288,13 @@ const NO_TEXT: &str = "this is neither text in UTF-8 nor a program in a known fo
 fn recognized(text: &[u8]) -> Result<Form> {
     const UNKNOWN: &str = "the form of this input is not recognized; give it with `--from json`, `notation`, \
                            `list`, `calls`, `numpy`, `program`, `c` or `c++`";
+    if numpy::is_npy(text) {
+        return Ok(Form::Numpy);
+    }
+    // A program may begin with a comment, as an index list may.
+    if text.starts_with(b"#") && std::str::from_utf8(text).is_ok_and(calls::is_python) {
+        return Ok(Form::Calls);
+    }
     let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
     match first.map(|first| text[first]) {
         None => bail!("the input is empty"),
@@ -290,13 +308,14 @@ fn recognized(text: &[u8]) -> Result<Form> {
     let start = text.trim_start();
     let word = start.find(|c: char| !c.is_alphanumeric() && c != '_').map_or(start, |end| &start[..end]);
     if start.starts_with('{') {
-        return Ok(match first_key(start) {
-            Some("names" | "formats" | "offsets" | "itemsize" | "titles" | "aligned") => Form::Numpy,
-            _ => Form::Json,
-        });
+        let is_python = first_key(start).is_some_and(numpy::is_key) || is_pair(start);
+        return Ok(if is_python { Form::Numpy } else { Form::Json });
     }
     let is_call = |at: usize| text[at..].get(..9).is_some_and(|name| name.eq_ignore_ascii_case("MPI_Type_"));
-    if text.match_indices(['M', 'm']).any(|(at, _)| is_call(at)) || text.contains("(predefined, ") {
+    if text.match_indices(['M', 'm']).any(|(at, _)| is_call(at))
+        || text.contains("(predefined, ")
+        || calls::is_python(text)
+    {
         return Ok(Form::Calls);
     }
     match word {
@@ -306,7 +325,7 @@ fn recognized(text: &[u8]) -> Result<Form> {
         "" if start.starts_with('#') => Ok(Form::List),
         "dtype" | "np" | "numpy" => Ok(Form::Numpy),
         _ if notation::NODES.contains(&word) || word.parse::<BaseType>().is_ok() => Ok(Form::Notation),
-        _ if numpy::is_name(word) => Ok(Form::Numpy),
+        _ if numpy::is_name(word) || text.contains("dtype(") => Ok(Form::Numpy),
         _ => bail!(UNKNOWN),
     }
 }
@@ -322,6 +341,12 @@ fn first_key(text: &str) -> Option<&str> {
     let key = text.strip_prefix('{')?.trim_start();
     let mark = key.chars().next().filter(|mark| matches!(mark, '"' | '\''))?;
     key[1..].split(mark).next()
+}
+
+/// Returns `true` if the value of a dictionary's first key is a tuple, which JSON does not have.
+fn is_pair(text: &str) -> bool {
+    let value = text.split_once(':').map(|(_, value)| value.trim_start());
+    value.is_some_and(|value| value.starts_with('('))
 }
 
 /// The tree in the JSON that this command writes as an answer.

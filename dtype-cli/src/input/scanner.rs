@@ -7,6 +7,18 @@ use std::fmt;
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
+    comments: Comments,
+}
+
+/// The language of a text, which determines its comments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comments {
+    /// `// …` and `/* … */`.
+    C,
+    /// `! …`. A `&` at the end of a line joins it with the next one.
+    Fortran,
+    /// `# …`.
+    Python,
 }
 
 /// An error in a text, with its position.
@@ -30,9 +42,83 @@ pub(super) type Read<T> = Result<T, Wrong>;
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        let mut scanner = Self { text, at: 0 };
+        Self::in_language(text, Comments::C)
+    }
+
+    pub(super) fn in_language(text: &'a str, comments: Comments) -> Self {
+        let mut scanner = Self { text, at: 0, comments };
         scanner.skip();
         scanner
+    }
+
+    pub(super) fn language(&self) -> Comments {
+        self.comments
+    }
+
+    /// Returns the text between two places.
+    pub(super) fn between(&self, from: usize, to: usize) -> &'a str {
+        self.text.get(from..to).unwrap_or("")
+    }
+
+    /// Returns a scanner of the same text at the same place that ends at `end`. Places are the same in both.
+    pub(super) fn up_to(&self, end: usize) -> Self {
+        Self { text: self.text.get(..end).unwrap_or(self.text), at: self.at, comments: self.comments }
+    }
+
+    /// Goes on at a place, past the blanks and comments there.
+    pub(super) fn go_on(&mut self, place: usize) {
+        self.at = place;
+        self.skip();
+    }
+
+    /// Returns the place after the current line, with the lines that continue it: where a bracket is open, or
+    /// in Fortran after `&`.
+    pub(super) fn end_of_line(&self) -> usize {
+        let (mut open, mut quote, mut is_comment, mut last) = (0usize, None, false, ' ');
+        let mut signs = self.rest().char_indices();
+        while let Some((at, sign)) = signs.next() {
+            if sign == '\n' {
+                let is_continued = match self.comments {
+                    // In fixed form, the next line has a sign in column 6.
+                    Comments::Fortran => last == '&' || self.rest()[at + 1..].starts_with("     &"),
+                    Comments::C | Comments::Python => open > 0 || last == '\\' || quote == Some("\"\"\""),
+                };
+                if !is_continued {
+                    return self.at + at + 1;
+                }
+                if last != '&' && self.comments == Comments::Fortran {
+                    quote = None;
+                }
+                is_comment = false;
+                continue;
+            }
+            if is_comment {
+                continue;
+            }
+            let rest = &self.rest()[at..];
+            let marks = ["\"\"\"", "\"", "'"];
+            match quote {
+                Some(mark) if rest.starts_with(mark) => {
+                    quote = None;
+                    (1..mark.len()).for_each(|_| _ = signs.next());
+                }
+                Some(_) => {}
+                None => match sign {
+                    '#' if self.comments == Comments::Python => is_comment = true,
+                    '!' if self.comments == Comments::Fortran => is_comment = true,
+                    '(' | '[' | '{' => open += 1,
+                    ')' | ']' | '}' => open = open.saturating_sub(1),
+                    _ => {
+                        quote = marks.into_iter().find(|mark| rest.starts_with(mark));
+                        (1..quote.map_or(1, str::len)).for_each(|_| _ = signs.next());
+                    }
+                },
+            }
+            if !is_comment && !sign.is_whitespace() {
+                last = sign;
+            }
+        }
+        self.text.len()
     }
 
     fn rest(&self) -> &'a str {
@@ -50,13 +136,15 @@ impl<'a> Scanner<'a> {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start().len();
             let behind = &rest[blank..];
-            let comment = if behind.starts_with("//") {
-                behind.find('\n').unwrap_or(behind.len())
-            } else if behind.starts_with("/*") {
+            let to_end_of_line = || behind.find('\n').unwrap_or(behind.len());
+            let comment = match self.comments {
+                Comments::C if behind.starts_with("//") => to_end_of_line(),
                 // `/*` without an end is not a comment.
-                behind.find("*/").map_or(0, |end| end + 2)
-            } else {
-                0
+                Comments::C if behind.starts_with("/*") => behind.find("*/").map_or(0, |end| end + 2),
+                Comments::Fortran if behind.starts_with('!') => to_end_of_line(),
+                Comments::Fortran if behind.starts_with('&') => 1,
+                Comments::Python if behind.starts_with('#') => to_end_of_line(),
+                _ => 0,
             };
             self.at += blank + comment;
             if comment == 0 {
@@ -152,6 +240,19 @@ impl<'a> Scanner<'a> {
         is_next
     }
 
+    /// Returns `true` if `word` comes next. Case is ignored.
+    pub(super) fn sees_word(&mut self, word: &str) -> bool {
+        let place = self.at;
+        let is_next = self.takes_word(word);
+        self.at = place;
+        is_next
+    }
+
+    /// Returns `true` if a name of a type comes next: a letter, or a sign of a byte order.
+    pub(super) fn sees_name(&self) -> bool {
+        self.rest().starts_with(|c: char| c.is_ascii_alphabetic() || "<>=|?".contains(c))
+    }
+
     /// Consumes the next number. `expected` describes it in an error.
     pub(super) fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Read<T> {
         self.number_with(&[], expected)
@@ -162,6 +263,9 @@ impl<'a> Scanner<'a> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with(['-', '+']));
         let digits = rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
+        if let Some(number) = self.hexadecimal(letters) {
+            return number.parse().map_err(|_| self.unexpected(expected));
+        }
         if digits > 1 && rest[sign..].starts_with('0') {
             return Err(self.unexpected(format!("{expected} without a leading zero, which means octal in C")));
         }
@@ -169,11 +273,34 @@ impl<'a> Scanner<'a> {
             Ok(number) if digits > 0 => {
                 let behind = &rest[sign + digits..];
                 let letters = behind.len() - behind.trim_start_matches(letters).len();
-                self.pass(sign + digits + letters);
+                self.pass(sign + digits + letters + self.kind(behind));
                 Ok(number)
             }
             _ => Err(self.unexpected(expected)),
         }
+    }
+
+    /// Returns the length of a kind of Fortran after a number: `_MPI_ADDRESS_KIND`, `_8`.
+    fn kind(&self, behind: &str) -> usize {
+        if self.comments != Comments::Fortran || !behind.starts_with('_') {
+            return 0;
+        }
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        behind.find(|c| !is_part(c)).unwrap_or(behind.len())
+    }
+
+    /// Consumes a number such as `0x10`, if one comes next, and returns its decimal digits. Only texts where
+    /// `letters` may follow numbers have such numbers.
+    fn hexadecimal(&mut self, letters: &[char]) -> Option<String> {
+        if letters.is_empty() {
+            return None;
+        }
+        let digits = self.rest().strip_prefix("0x").or_else(|| self.rest().strip_prefix("0X"))?;
+        let length = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+        let number = i64::from_str_radix(&digits[..length], 16).ok()?;
+        let behind = digits[length..].trim_start_matches(letters).len();
+        self.pass(2 + digits.len() - behind);
+        Some(number.to_string())
     }
 
     pub(super) fn sees_number(&self) -> bool {
@@ -198,7 +325,12 @@ impl<'a> Scanner<'a> {
     pub(super) fn quoted(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let mark = rest.chars().next().filter(|mark| matches!(mark, '"' | '\''))?;
-        let length = rest[1..].find(mark)?;
+        let mut is_escaped = false;
+        let length = rest[1..].find(|sign| {
+            let is_end = sign == mark && !is_escaped;
+            is_escaped = sign == '\\' && !is_escaped;
+            is_end
+        })?;
         self.pass(length + 2);
         Some(&rest[1..=length])
     }

@@ -25,10 +25,37 @@ pub(super) struct Emitted<'a> {
 pub(super) const WIDTH: usize = 100;
 
 impl Emitted<'_> {
+    /// Returns the program with predefined datatypes that all MPI libraries have in all languages, of the
+    /// same bytes. The comment names those that are replaced.
+    pub(super) fn portable(mut self) -> Self {
+        let mut replaced: Vec<BaseType> = self.bases().filter(|base| portable(*base) != *base).collect();
+        replaced.sort_unstable();
+        replaced.dedup();
+        for base in replaced {
+            let names = [base, portable(base)].map(BaseType::mpi_name);
+            let [name, other] = names;
+            self.comment.push_str(
+                &["\nNot all MPI libraries have ", name, ", so ", other, " stands for it."].concat(),
+            );
+        }
+        let Program { steps, result } = &mut self.program;
+        for oldtype in steps.iter_mut().flat_map(oldtypes).chain([result]) {
+            if let OldType::Base(base) = oldtype {
+                *base = portable(*base);
+            }
+        }
+        self
+    }
+
     /// Returns the true lower bound and the true extent. If there is no data, the result is `None`, because
     /// libraries then report different true lower bounds.
     pub(super) fn true_bounds(&self) -> Option<[i64; 2]> {
         (self.measure.size > 0).then(|| [self.measure.lower_bound, self.measure.true_extent()])
+    }
+
+    /// Returns `true` if the program has complex numbers that Rust has types for.
+    pub(super) fn has_complex(&self) -> bool {
+        self.bases().any(|base| matches!(base.plain(), Some(BaseType::C32 | BaseType::C64)))
     }
 
     /// Returns the predefined datatypes of the program, with repetitions.
@@ -39,6 +66,31 @@ impl Emitted<'_> {
             OldType::Base(base) => Some(*base),
             OldType::Step(_) => None,
         })
+    }
+}
+
+/// Returns the predefined datatype that stands for one which MPICH or Open MPI lacks in C or in Fortran.
+/// Both have the same size.
+fn portable(base: BaseType) -> BaseType {
+    match base {
+        BaseType::Logical1 => BaseType::Bool,
+        BaseType::Logical2 | BaseType::Real2 => BaseType::I16,
+        BaseType::Logical4 => BaseType::Logical,
+        BaseType::Logical8 => BaseType::I64,
+        BaseType::Complex4 => BaseType::I32,
+        base => base,
+    }
+}
+
+/// Returns the old types of a step, to be replaced.
+fn oldtypes(step: &mut Step) -> &mut [OldType] {
+    match step {
+        Step::Struct { oldtypes, .. } => oldtypes,
+        Step::Contiguous { oldtype, .. }
+        | Step::Hvector { oldtype, .. }
+        | Step::HindexedBlock { oldtype, .. }
+        | Step::Hindexed { oldtype, .. }
+        | Step::Resized { oldtype, .. } => std::slice::from_mut(oldtype),
     }
 }
 

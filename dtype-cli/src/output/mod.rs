@@ -95,11 +95,11 @@ impl Answer<'_> {
             Format::Text => write!(text, "cost {cost} ({})\n{tree}", optimality.name())?,
             Format::Notation => writeln!(text, "{}", Notation(tree))?,
             Format::Calls => write!(text, "{:#}", self.emitted()?.program)?,
-            Format::C => c::write(&mut text, &self.emitted()?)?,
-            Format::Fortran => fortran::write(&mut text, &self.emitted()?, &fortran::F08)?,
-            Format::FortranMpi => fortran::write(&mut text, &self.emitted()?, &fortran::OLD)?,
+            Format::C => c::write(&mut text, &self.emitted()?.portable())?,
+            Format::Fortran => fortran::write(&mut text, &self.emitted()?.portable(), &fortran::F08)?,
+            Format::FortranMpi => fortran::write(&mut text, &self.emitted()?.portable(), &fortran::OLD)?,
             Format::Python => {
-                let emitted = self.emitted()?;
+                let emitted = self.emitted()?.portable();
                 if let Some(base) = emitted.bases().find(|base| !python::is_named(*base)) {
                     bail!(no_name("mpi4py", base));
                 }

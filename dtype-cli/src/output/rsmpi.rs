@@ -10,7 +10,8 @@ use super::emitted::{Emitted, numbers, wrapped};
 pub(super) fn type_of(base: BaseType) -> Option<&'static str> {
     match base.plain()? {
         BaseType::Byte => Some("u8"),
-        BaseType::C32 | BaseType::C64 => None,
+        BaseType::C32 => Some("num_complex::Complex32"),
+        BaseType::C64 => Some("num_complex::Complex64"),
         plain => Some(plain.name()),
     }
 }
@@ -19,6 +20,9 @@ pub(super) fn type_of(base: BaseType) -> Option<&'static str> {
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, measure, .. } = emitted;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("// {line}").trim_end()))?;
+    if emitted.has_complex() {
+        writeln!(f, "// Complex numbers need the crate `num-complex`, and the feature `complex` of `mpi`.")?;
+    }
     let is_resized = program.steps.iter().any(|step| matches!(step, Step::Resized { .. }));
     let is_struct =
         program.steps.iter().any(|step| !step.oldtypes().is_empty() && matches!(step, Step::Struct { .. }));

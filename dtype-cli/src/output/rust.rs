@@ -31,7 +31,12 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, tree: &TypeTree) -> R
     let part = || is_of_one_type.then(|| part(tree, runs, bounds)).flatten();
     let structure = || runs.and_then(|runs| structure(runs, bounds, record));
     let comment = |f: &mut String| {
-        emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("// {line}").trim_end()))
+        emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("// {line}").trim_end()))?;
+        if emitted.has_complex() {
+            let features = "the feature `num-complex` of `dtype-runtime`";
+            writeln!(f, "// Complex numbers need the crate `num-complex`, and {features}.")?;
+        }
+        Ok::<(), fmt::Error>(())
     };
     if let (None, Some(part)) = (record, part()) {
         comment(f)?;

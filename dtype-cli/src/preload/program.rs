@@ -150,8 +150,18 @@ fn of_mpi(files: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
 /// `libmpich.so.12`, `libmpi_abi.so.1`, `libmpi_cray.so.12`. The other `libmpi…` are bindings of other
 /// languages.
 fn is_main(file: &Path) -> bool {
-    const BINDINGS: [&str; 7] =
-        ["mpifort", "mpichf", "mpi_mpifh", "mpi_usempi", "mpicxx", "mpichcxx", "mpi_cxx"];
+    // The last two are Intel MPI's: a binding with integers of 64 bits, and a part for shared memory.
+    const BINDINGS: [&str; 9] = [
+        "mpifort",
+        "mpichf",
+        "mpi_mpifh",
+        "mpi_usempi",
+        "mpicxx",
+        "mpichcxx",
+        "mpi_cxx",
+        "mpi_ilp64",
+        "mpi_shm",
+    ];
     let name = name_of(file);
     let Some((stem, _)) = name.split_once(".so") else { return false };
     let Some(stem) = stem.strip_prefix("lib") else { return false };
@@ -193,6 +203,8 @@ mod tests {
             "libmpicxx.so.12",
             "libmpichcxx.so.12",
             "libmpi_cxx.so.40",
+            "libmpi_ilp64.so.4",
+            "libmpi_shm_heap_proxy.so",
             "libmpfr.so.6",
             "libpmpi.so.12",
         ] {

@@ -35,6 +35,13 @@ impl Compiled {
     }
 }
 
+/// Returns `true` if a command is a compiler for C++, by its name: `g++-13`, `mpicxx`, `CC`.
+pub(crate) fn is_of_cxx(command: &str) -> bool {
+    let program = command.split_whitespace().next().map(Path::new).and_then(Path::file_name);
+    let name = program.unwrap_or_default().to_string_lossy();
+    name.contains("++") || ["cxx", "CC", "icpc", "icpx"].iter().any(|end| name.ends_with(end))
+}
+
 /// Compiles declarations as if they were in `file`, and returns the object file. `compiler` is a command with
 /// or without arguments.
 pub(crate) fn compile(
@@ -66,7 +73,12 @@ pub(crate) fn compile(
     })?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
-        bail!("`{program}` does not compile the declarations ({}):\n{}", output.status, text.trim_end());
+        bail!(
+            "`{program}` does not compile the declarations as {} ({}):\n{}",
+            compiled.language.to_uppercase(),
+            output.status,
+            text.trim_end()
+        );
     }
     fs::read(&object).context("the output of the compiler")
 }

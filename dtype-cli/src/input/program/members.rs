@@ -6,8 +6,8 @@ use gimli::{AttributeValue, constants as dw};
 
 use super::{
     sections::Slice,
-    types::{Entry, Place, Types},
-    walk::{Described, MOST_LEVELS, Type, Walk, alignment, nothing, whole},
+    types::{Entry, MOST_LEVELS, Place, Types},
+    walk::{Described, Type, Walk, alignment, nothing, whole},
 };
 use crate::record::{Field, FieldPlace, Language, Record};
 

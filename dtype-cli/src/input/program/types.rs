@@ -1,8 +1,8 @@
-//! The types of a program: the places of their descriptions, and their names.
+//! The types of a program: the places of their descriptions. The names of all of them are in `names`.
 
 use std::{cell::RefCell, collections::HashMap};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitType, constants as dw};
 
 use super::sections::{Dwarf, Slice};
@@ -10,6 +10,9 @@ use crate::record::Language;
 
 pub(super) type Unit<'a> = gimli::Unit<Slice<'a>>;
 pub(super) type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
+
+/// The greatest depth to which types are followed. Each level is a recursive call.
+pub(super) const MOST_LEVELS: usize = 200;
 
 /// The place where a type is described: the number of a unit, and an offset in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,17 +31,6 @@ pub(super) struct Types<'a> {
     pub(super) signed: HashMap<u64, Place>,
     /// The places of the defined structs, by their names without namespaces. `definition` fills the map.
     pub(super) defined: RefCell<Option<HashMap<String, Place>>>,
-}
-
-/// A struct that is defined in the debug information.
-pub(super) struct Found {
-    pub(super) place: Place,
-    /// The name, with its namespaces or modules.
-    pub(super) name: String,
-    pub(super) tag: gimli::DwTag,
-    /// The line of the declaration. With the size, it distinguishes structs of one name.
-    pub(super) line: u64,
-    pub(super) size: u64,
 }
 
 impl<'a> Types<'a> {
@@ -77,7 +69,12 @@ impl<'a> Types<'a> {
 
     /// Returns the entry that an attribute refers to, if it is in this file.
     pub(super) fn referred(&self, unit: usize, entry: &Entry<'a>, at: gimli::DwAt) -> Option<Place> {
-        match entry.attr_value(at)? {
+        self.pointed(unit, &entry.attr_value(at)?)
+    }
+
+    /// Returns the place to which the value of an attribute refers, if it is in this file.
+    pub(super) fn pointed(&self, unit: usize, value: &AttributeValue<Slice<'a>>) -> Option<Place> {
+        match *value {
             AttributeValue::UnitRef(offset) => Some(Place { unit, offset }),
             AttributeValue::DebugInfoRef(offset) => {
                 let begin =
@@ -126,119 +123,6 @@ impl<'a> Types<'a> {
             _ => name.to_owned(),
         }
     }
-
-    /// Returns all defined structs, classes and unions that have a name of their own or from a `typedef`.
-    pub(super) fn structs(&self) -> Result<Vec<Found>> {
-        let mut all = Vec::new();
-        for unit in 0..self.units.len() {
-            self.structs_of(unit, &mut all)?;
-        }
-        Ok(all)
-    }
-
-    fn structs_of(&self, number: usize, all: &mut Vec<Found>) -> Result<()> {
-        let unit = &self.units[number];
-        let mut entries = unit.entries_raw(None)?;
-        // The open scopes, each with its depth, its name, and `true` for an enum. The structs in an enum are
-        // its variants, which the compiler generates.
-        let mut scopes: Vec<(isize, String, bool)> = Vec::new();
-        // `declared` has the names of structs that are defined outside their scope. `unnamed` has the structs
-        // without a name.
-        let mut declared: HashMap<usize, String> = HashMap::new();
-        let mut unnamed: HashMap<usize, Found> = HashMap::new();
-        let mut given: Vec<(usize, String)> = Vec::new();
-        while !entries.is_empty() {
-            let (offset, depth) = (entries.next_offset(), entries.next_depth());
-            let Some(abbreviation) = entries.read_abbreviation()? else { continue };
-            let tag = abbreviation.tag();
-            let is_struct =
-                matches!(tag, dw::DW_TAG_structure_type | dw::DW_TAG_class_type | dw::DW_TAG_union_type);
-            while scopes.last().is_some_and(|(open, ..)| *open >= depth) {
-                scopes.pop();
-            }
-            if tag == dw::DW_TAG_variant_part
-                && let Some((.., is_enum)) = scopes.last_mut()
-            {
-                *is_enum = true;
-            }
-            let is_scope = is_struct || matches!(tag, dw::DW_TAG_namespace | dw::DW_TAG_module);
-            if !is_scope && tag != dw::DW_TAG_typedef {
-                entries.skip_attributes(abbreviation.attributes())?;
-                continue;
-            }
-            let (mut own, mut target, mut specified) = (None, None, None);
-            let (mut size, mut line, mut is_declaration) = (None, 0, false);
-            for specification in abbreviation.attributes() {
-                let attribute = entries.read_attribute(*specification)?;
-                match attribute.name() {
-                    dw::DW_AT_name => own = self.dwarf.attr_string(unit, attribute.value()).ok(),
-                    dw::DW_AT_byte_size => size = attribute.udata_value(),
-                    dw::DW_AT_decl_line => line = attribute.udata_value().unwrap_or(0),
-                    dw::DW_AT_declaration => is_declaration = true,
-                    dw::DW_AT_type => target = in_unit(&attribute.value()),
-                    dw::DW_AT_specification => specified = in_unit(&attribute.value()),
-                    _ => {}
-                }
-            }
-            let own = own.map(|name| name.to_string_lossy().into_owned());
-            let name = match (specified.and_then(|offset| declared.get(&offset)), &own) {
-                (Some(name), _) => Some(name.clone()),
-                (None, Some(own)) => {
-                    let outer: String =
-                        scopes.iter().fold(String::new(), |outer, (_, scope, _)| outer + scope + "::");
-                    Some(outer + own)
-                }
-                (None, None) => None,
-            };
-            if tag == dw::DW_TAG_typedef {
-                given.extend(target.zip(name));
-                continue;
-            }
-            if let (true, Some(name)) = (is_declaration, &name) {
-                declared.insert(offset.0, name.clone());
-            }
-            let is_variant = scopes.last().is_some_and(|(.., is_enum)| *is_enum);
-            scopes.extend(own.map(|own| (depth, own, false)));
-            if is_variant {
-                continue;
-            }
-            let (true, Some(size), false) = (is_struct, size, is_declaration) else { continue };
-            let place = Place { unit: number, offset };
-            match name {
-                // Compilers generate some structs themselves.
-                Some(name) if !name.contains('{') && !name.contains("__vtype_") => {
-                    all.push(Found { place, name, tag, line, size });
-                }
-                Some(_) => {}
-                None => {
-                    unnamed.insert(offset.0, Found { place, name: String::new(), tag, line, size });
-                }
-            }
-        }
-        // A `typedef` names a struct that has no name of its own.
-        for (target, name) in given {
-            if let Some(found) = unnamed.remove(&target) {
-                all.push(Found { name, tag: dw::DW_TAG_typedef, ..found });
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the definition of a struct that a unit only declares.
-    pub(super) fn definition(&self, name: &str) -> Result<Option<Place>> {
-        if self.defined.borrow().is_none() {
-            let mut all = HashMap::new();
-            for found in self.structs()? {
-                let entry = self.entry(found.place)?;
-                if let Some(name) = self.name(found.place.unit, &entry) {
-                    all.entry(name).or_insert(found.place);
-                }
-            }
-            *self.defined.borrow_mut() = Some(all);
-        }
-        let defined = self.defined.borrow();
-        Ok(defined.as_ref().context("no definitions")?.get(name).copied())
-    }
 }
 
 /// Returns the source language of a unit.
@@ -272,13 +156,5 @@ fn language(unit: &Unit<'_>) -> Language {
         | FORTRAN_23 => Language::Fortran,
         dw::DW_LANG_Rust => Language::Rust,
         _ => Language::Other,
-    }
-}
-
-/// Returns the offset to which a reference within the unit points.
-fn in_unit(value: &AttributeValue<Slice<'_>>) -> Option<usize> {
-    match value {
-        AttributeValue::UnitRef(offset) => Some(offset.0),
-        _ => None,
     }
 }

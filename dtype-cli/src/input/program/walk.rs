@@ -7,13 +7,11 @@ use gimli::{AttributeValue, constants as dw};
 
 use super::{
     base::{base_type, by_name},
+    names::{is_alias, is_qualifier},
     sections::Slice,
-    types::{Entry, Place, Types},
+    types::{Entry, MOST_LEVELS, Place, Types},
 };
 use crate::record::{Language, Record};
-
-/// The greatest depth to which types are followed. Each level is a recursive call.
-pub(super) const MOST_LEVELS: usize = 200;
 
 /// The properties of a type in the program.
 pub(super) struct Type {
@@ -95,14 +93,8 @@ impl<'a> Walk<'_, 'a> {
         let word = u64::from(self.types.units[place.unit].header.address_size());
         let mut found = match entry.tag() {
             dw::DW_TAG_base_type => self.base(place, &entry, name.unwrap_or_default(), path),
-            dw::DW_TAG_typedef => self.typedef(place, &entry, name, path, levels)?,
-            dw::DW_TAG_const_type
-            | dw::DW_TAG_volatile_type
-            | dw::DW_TAG_restrict_type
-            | dw::DW_TAG_atomic_type
-            | dw::DW_TAG_packed_type
-            | dw::DW_TAG_immutable_type
-            | dw::DW_TAG_shared_type => self.type_of(place, &entry, path, levels)?,
+            tag if is_alias(tag) => self.typedef(place, &entry, name, path, levels)?,
+            tag if is_qualifier(tag) => self.type_of(place, &entry, path, levels)?,
             dw::DW_TAG_enumeration_type => {
                 let name = format!("enum {}", name.as_deref().unwrap_or("…"));
                 self.enumeration(place, &entry, name, size, path, levels)?

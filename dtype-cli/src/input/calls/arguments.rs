@@ -20,6 +20,14 @@ pub(super) fn constructor(call: &str, known: ConstructorKind, values: Vec<Value>
     known.read(&mut Arguments { call, known, values: values.into_iter(), next: 0 })
 }
 
+/// The requirement for a datatype, as messages name it.
+const OLDTYPE: &str = "a datatype: a predefined one, or the result of an earlier call";
+
+/// Returns `true` for the marks that set the bounds of a struct before MPI 3.0.
+fn is_bound(name: &str) -> bool {
+    ["MPI_UB", "MPI_LB"].iter().any(|bound| name.eq_ignore_ascii_case(bound))
+}
+
 /// The arguments of a call, which are taken one after the other.
 struct Arguments<'a> {
     call: &'a str,
@@ -40,6 +48,11 @@ impl Arguments<'_> {
             Value::Number(number) => number.to_string(),
             Value::List(items) => format!("a list of length {}", items.len()),
             Value::Datatype(_) => "a datatype".to_owned(),
+            Value::Name(bound) if is_bound(bound) => bail!(
+                "{}: `{name}` is `{bound}`, which MPI 3.0 has removed: leave it out, and set the bounds with \
+                 MPI_Type_create_resized(oldtype, lb, extent)",
+                self.call
+            ),
             Value::Name(name) => match name.parse::<BaseType>() {
                 Ok(base) => format!("`{name}`, whose datatype is {}", base.mpi_name()),
                 Err(_) => format!("`{name}`, which has no value"),
@@ -147,16 +160,36 @@ impl ArgumentReader for Arguments<'_> {
         let (name, value) = self.take();
         match value {
             Value::Datatype(datatype) => Ok(datatype),
-            value => {
-                self.refused(name, &value, "a datatype: a predefined one, or the result of an earlier call")
-            }
+            value => self.refused(name, &value, OLDTYPE),
         }
     }
 
     fn datatypes(&mut self, count: u64) -> Result<Vec<Datatype>> {
-        self.list(count, "a list of datatypes", |value| match value {
-            Value::Datatype(datatype) => Some(datatype),
-            _ => None,
-        })
+        let (name, value) = self.take();
+        let items = match value {
+            Value::List(items) if items.len() as u64 == count => items,
+            value => return self.refused(name, &value, &format!("a list of length {count}")),
+        };
+        let mut datatypes = Vec::new();
+        for (i, value) in items.into_iter().enumerate() {
+            match value {
+                Value::Datatype(datatype) => datatypes.push(datatype),
+                value => return self.refused(&format!("{name}[{i}]"), &value, OLDTYPE),
+            }
+        }
+        Ok(datatypes)
+    }
+}
+
+/// Returns the constructor that a method or a function is named after: `Create_vector`, `create_struct`,
+/// `Dup`.
+pub(super) fn kind_of(name: &str) -> Option<ConstructorKind> {
+    let name = name.to_ascii_lowercase();
+    match name.as_str() {
+        "dup" | "duplicate" => Some(ConstructorKind::Dup),
+        name => {
+            let short = name.strip_prefix("create_")?;
+            ConstructorKind::from_name(name).or_else(|| ConstructorKind::from_name(short))
+        }
     }
 }
