@@ -7,7 +7,7 @@ mod library;
 
 use std::{env, fs, path::PathBuf};
 
-use library::{Library, Mpich, OpenMpi, StandardAbi};
+use library::{IntelMpi, Library, Mpich, OpenMpi, StandardAbi};
 
 fn main() {
     println!("cargo::rerun-if-changed=src/shim.c");
@@ -58,7 +58,7 @@ fn main() {
 type Facts =
     (&'static str, &'static str, &'static str, &'static str, &'static str, fn(library::Version) -> bool);
 
-fn libraries() -> [Facts; 3] {
+fn libraries() -> [Facts; 4] {
     macro_rules! facts {
         ($($library:ident)*) => { [$((
             $library::NAME,

@@ -6,7 +6,7 @@ use std::{
     os::raw::c_int,
     ptr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -16,8 +16,9 @@ use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{
     call::{list, usable},
+    doubts::DIFFERS,
     engine::Engine,
-    first_use::{self, Message, State},
+    first_use::{self, Message, State, Traffic},
     handle::number,
     mode,
     policy::{LEAST, Policy},
@@ -27,8 +28,10 @@ use crate::{
 /// A cache entry: what is known of a committed datatype that is not predefined.
 pub(crate) struct CachedDatatype {
     /// The datatype's profile, with its engine as soon as a message is large enough. Duplicates share the
-    /// profile.
-    pub counted: Arc<Profile>,
+    /// profile. Unset until messages justify a plan, if another handle has the datatype's slot.
+    counted: OnceLock<Arc<Profile>>,
+    /// The messages before that.
+    traffic: Traffic,
     /// The number of handles to the datatype that the library has returned beside the program's own.
     handed_out: AtomicUsize,
 }
@@ -36,7 +39,9 @@ pub(crate) struct CachedDatatype {
 impl OnDatatype for CachedDatatype {
     fn of_duplicate(&self) -> Self {
         AGE.fetch_add(1, Ordering::Release);
-        Self::of(Arc::clone(&self.counted))
+        self.counted
+            .get()
+            .map_or_else(|| Self::unplanned(self.traffic.size()), |counted| Self::of(Arc::clone(counted)))
     }
 
     fn deleted(&self) {
@@ -46,14 +51,25 @@ impl OnDatatype for CachedDatatype {
 
 impl CachedDatatype {
     fn of(counted: Arc<Profile>) -> Self {
-        Self { counted, handed_out: AtomicUsize::new(0) }
+        let traffic = Traffic::new(counted.size);
+        Self { counted: OnceLock::from(counted), traffic, handed_out: AtomicUsize::new(0) }
+    }
+
+    /// Creates the entry of an unplanned datatype with this packed size in bytes.
+    fn unplanned(size: usize) -> Self {
+        Self { counted: OnceLock::new(), traffic: Traffic::new(size), handed_out: AtomicUsize::new(0) }
+    }
+
+    /// Returns the datatype's profile.
+    pub fn counted(&self) -> &Arc<Profile> {
+        self.counted.get_or_init(|| Profile::new(self.traffic.size()))
     }
 
     /// Returns the packed size of `count` elements in bytes, or `None` if it exceeds an `int`. Such messages
     /// are forwarded unchanged.
     #[inline]
     pub fn bytes(&self, count: usize) -> Option<usize> {
-        self.counted.size.checked_mul(count).filter(|bytes| i32::try_from(*bytes).is_ok())
+        self.traffic.size().checked_mul(count).filter(|bytes| i32::try_from(*bytes).is_ok())
     }
 
     /// Returns `true` if a message of `count` elements may be worth packing.
@@ -71,7 +87,7 @@ impl CachedDatatype {
     /// Returns the policies, as far as they are known: before planning, all sizes from [`LEAST`] on.
     #[inline]
     fn gates(&self) -> Gates {
-        match self.counted.engine.get() {
+        match self.counted.get().and_then(|counted| counted.engine.get()) {
             Some(Ok(engine)) => Gates { messages: engine.gate(), packing: engine.packing() },
             Some(Err(_)) => Gates::NONE,
             None => Gates { messages: Policy::from(LEAST), packing: Policy::from(LEAST) },
@@ -81,13 +97,19 @@ impl CachedDatatype {
     /// Returns the engine, if there is one, and plans the datatype first if necessary. `datatype` must be the
     /// handle of this entry.
     pub fn engine(&self, datatype: MPI_Datatype) -> Option<&Engine> {
-        let engine = self.counted.engine.get_or_init(|| {
+        let counted = self.counted();
+        let engine = counted.engine.get_or_init(|| {
             let (engine, took) = timed(|| Engine::of(datatype));
-            self.counted.spent(Phase::Planning, took);
+            counted.spent(Phase::Planning, took);
+            if let (Err(DIFFERS), Some(verified)) =
+                (engine.as_ref().map_err(String::as_str), counted.verified())
+            {
+                verified.is_forwarded(DIFFERS);
+            }
             engine
         });
         decided(datatype, self.gates());
-        engine.as_ref().ok()
+        engine.as_deref().ok()
     }
 }
 
@@ -162,7 +184,7 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a CachedDatat
         let known = unsafe { look(datatype) };
         // SAFETY: by promise 2 the datatype is live, and so is its entry.
         let found = unsafe { known.as_ref() };
-        let (size, gates) = found.map_or((0, Gates::NONE), |known| (known.counted.size, known.gates()));
+        let (size, gates) = found.map_or((0, Gates::NONE), |known| (known.traffic.size(), known.gates()));
         // SAFETY: promises 1 and 2 for the datatype. A datatype without an entry is remembered only if it is
         // predefined, since others may be committed later.
         if found.is_some() || unsafe { parts(datatype) } == 0 {
@@ -232,7 +254,10 @@ pub(crate) unsafe fn known_with<'a>(datatype: MPI_Datatype, message: Message) ->
     unsafe {
         match first_use::state(datatype) {
             State::Unplanned => first(datatype, message),
-            State::Unknown | State::Known => known(datatype).or_else(|| hidden(datatype, message.count)),
+            State::Unknown | State::Known => match known(datatype) {
+                Some(known) => planned(known, datatype, message),
+                None => hidden(datatype, message.count),
+            },
         }
     }
 }
@@ -245,9 +270,32 @@ unsafe fn first<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a Cach
     // SAFETY: promises 1 and 2, as for `known`.
     unsafe {
         let counted = first_use::planned(datatype, message)?;
-        keep(datatype, counted);
-        known(datatype)
+        keep(datatype, Arc::clone(&counted));
+        let entry = known(datatype)?;
+        // The datatype may have been committed before, when another handle had the slot.
+        entry.counted.get_or_init(|| counted);
+        Some(entry)
     }
+}
+
+/// Returns the entry of a datatype whose slot another handle has, and plans the datatype first if this
+/// message justifies it.
+///
+/// # Safety
+/// Promises 1 and 2, as for [`known`].
+#[inline]
+unsafe fn planned(
+    entry: &CachedDatatype,
+    datatype: MPI_Datatype,
+    message: Message,
+) -> Option<&CachedDatatype> {
+    if entry.counted.get().is_none() {
+        // SAFETY: promises 1 and 2, as for `known`.
+        let counted = unsafe { first_use::planned_by(&entry.traffic, datatype, message) }?;
+        entry.counted.get_or_init(|| counted);
+        decided(datatype, entry.gates());
+    }
+    Some(entry)
 }
 
 /// Returns the entry of a datatype that no intercepted call has committed, for a message of `count` elements.
@@ -302,7 +350,7 @@ unsafe fn look(datatype: MPI_Datatype) -> *const CachedDatatype {
 }
 
 /// Prepares a datatype that has just been committed. If it is described, or another handle has the slot,
-/// an entry is kept at once.
+/// an entry is kept at once; in the latter case, a short one.
 ///
 /// # Safety
 /// Promises 1 and 2: the datatype is live and committed.
@@ -314,6 +362,10 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     // SAFETY: promises 1 and 2 for the datatype.
     unsafe {
         let Some(size) = size_of_derived(datatype) else { return };
+        if !is_describing() {
+            keep_entry(datatype, CachedDatatype::unplanned(size));
+            return;
+        }
         let counted = Profile::new(size);
         let (is_new, took) = timed(|| keep(datatype, Arc::clone(&counted)));
         if is_new {
@@ -323,13 +375,22 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     }
 }
 
-/// Keeps an entry on a datatype, and returns `true` if it had none.
+/// Keeps an entry with a profile on a datatype, and returns `true` if it had none.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
 unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Profile>) -> bool {
     // SAFETY: promises 1 and 2 for the datatype.
-    let is_new = unsafe { ENTRIES.keep(&usable(), datatype, CachedDatatype::of(counted)) }.unwrap_or(true);
+    unsafe { keep_entry(datatype, CachedDatatype::of(counted)) }
+}
+
+/// Keeps an entry on a datatype, and returns `true` if it had none.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+unsafe fn keep_entry(datatype: MPI_Datatype, entry: CachedDatatype) -> bool {
+    // SAFETY: promises 1 and 2 for the datatype.
+    let is_new = unsafe { ENTRIES.keep(&usable(), datatype, entry) }.unwrap_or(true);
     first_use::is_known_now(datatype);
     if is_new {
         AGE.fetch_add(1, Ordering::Release);

@@ -1,7 +1,10 @@
 //! The engine of a datatype: its plan, the datatype of its packed elements, and the policies for its
 //! messages.
 
-use std::os::raw::c_void;
+use std::{
+    os::raw::c_void,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use dtype_core::{BaseType, Bounds, TypeTree};
 use dtype_mpi::{Current, Library};
@@ -17,7 +20,7 @@ use mpi::{
 };
 
 use crate::{
-    peers,
+    doubts, peers,
     policy::{Policy, base_of, base_that, has_long_runs, must_be_whole},
     truncation_guard::TruncationGuard,
     verify::Original,
@@ -48,6 +51,7 @@ pub(crate) struct Engine {
     lowest: i64,
     /// The datatype for the MPI library, if messages are verified.
     original: Option<Original>,
+    _live: Live,
 }
 
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
@@ -56,12 +60,17 @@ unsafe impl Send for Engine {}
 unsafe impl Sync for Engine {}
 
 impl Engine {
+    /// Returns the number of engines that live.
+    pub fn live() -> usize {
+        LIVE.load(Ordering::Relaxed)
+    }
+
     /// Decodes and plans a committed datatype.
     ///
     /// # Errors
     /// The reason why neither messages nor packing calls of the datatype are packed by a plan.
-    pub fn of(datatype: MPI_Datatype) -> Result<Self, String> {
-        Self::found(datatype).map_err(|error| error.to_string())?
+    pub fn of(datatype: MPI_Datatype) -> Result<Box<Self>, String> {
+        Self::found(datatype).map_err(|error| error.to_string())?.map(Box::new)
     }
 
     fn found(datatype: MPI_Datatype) -> Result<Result<Self, String>, dtype_runtime::Error> {
@@ -88,6 +97,10 @@ impl Engine {
             (_, Err(reason)) => ([Policy::NONE; 2], Some(reason)),
             (Err(_), Ok(received)) => ([Policy::NONE, received], None),
         };
+        // SAFETY: promises 1 and 2, as above.
+        if let Some(reason) = unsafe { doubts::refusal(datatype, tree, &plan) } {
+            return Ok(Err(reason.to_owned()));
+        }
         // Peers agree on messages only, so one-sided calls must not depend on who is a peer.
         let windows = [false, true].map(|is_contiguous| {
             if for_peers { Policy::NONE } else { Policy::of_window(tree, &plan, is_contiguous) }
@@ -101,7 +114,20 @@ impl Engine {
         let gap = Current::WRITES_PAST_BUFFER.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
         // SAFETY: promises 1 and 2, as above.
         let original = unsafe { Original::of(datatype, tree) };
-        Ok(Ok(Self { plan, size, gates, reason, packing, windows, packed, for_peers, gap, lowest, original }))
+        Ok(Ok(Self {
+            plan,
+            size,
+            gates,
+            reason,
+            packing,
+            windows,
+            packed,
+            for_peers,
+            gap,
+            lowest,
+            original,
+            _live: Live::new(),
+        }))
     }
 
     pub fn plan(&self) -> &Plan {
@@ -176,5 +202,24 @@ impl Engine {
     /// Returns the truncation guard, if the library needs one.
     pub fn gap(&self) -> Option<&TruncationGuard> {
         self.gap.as_ref()
+    }
+}
+
+/// The number of engines that live.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts an engine until it is dropped.
+struct Live(());
+
+impl Live {
+    fn new() -> Self {
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
     }
 }

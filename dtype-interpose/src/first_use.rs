@@ -38,6 +38,11 @@ struct Slot {
     handle: AtomicUsize,
     /// `true` if the datatype has a cache entry, as an attribute.
     is_known: AtomicBool,
+    traffic: Traffic,
+}
+
+/// The messages of an unplanned datatype.
+pub(crate) struct Traffic {
     /// The packed size of one element in bytes, or 0 if it is no `int`.
     size: AtomicUsize,
     /// The packed bytes of all messages so far that have [`LEAST`] bytes or more. Some are missed if threads
@@ -48,16 +53,22 @@ struct Slot {
     worth: AtomicU64,
 }
 
+impl Traffic {
+    /// Creates the record of a datatype with this packed size in bytes.
+    pub const fn new(size: usize) -> Self {
+        Self { size: AtomicUsize::new(size), bytes: AtomicU64::new(0), worth: AtomicU64::new(OF_SMALL) }
+    }
+
+    /// Returns the packed size of one element in bytes.
+    pub fn size(&self) -> usize {
+        self.size.load(Ordering::Relaxed)
+    }
+}
+
 const SLOTS: usize = 1 << 12;
 
 static COMMITTED: [Slot; SLOTS] = [const {
-    Slot {
-        handle: AtomicUsize::new(0),
-        is_known: AtomicBool::new(false),
-        size: AtomicUsize::new(0),
-        bytes: AtomicU64::new(0),
-        worth: AtomicU64::new(0),
-    }
+    Slot { handle: AtomicUsize::new(0), is_known: AtomicBool::new(false), traffic: Traffic::new(0) }
 }; SLOTS];
 
 fn slot(handle: usize) -> &'static Slot {
@@ -96,7 +107,7 @@ pub(crate) fn is_small(datatype: MPI_Datatype, count: usize) -> bool {
     if state(datatype) != State::Unplanned {
         return false;
     }
-    let size = slot(number(datatype)).size.load(Ordering::Relaxed);
+    let size = slot(number(datatype)).traffic.size();
     size.checked_mul(count).is_some_and(|bytes| bytes < LEAST)
 }
 
@@ -116,9 +127,9 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) -> bool {
     let mut size: c_int = 0;
     // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
     unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
-    slot.size.store(usize::try_from(size).unwrap_or(0), Ordering::Relaxed);
-    slot.bytes.store(0, Ordering::Relaxed);
-    slot.worth.store(OF_SMALL, Ordering::Release);
+    slot.traffic.size.store(usize::try_from(size).unwrap_or(0), Ordering::Relaxed);
+    slot.traffic.bytes.store(0, Ordering::Relaxed);
+    slot.traffic.worth.store(OF_SMALL, Ordering::Release);
     true
 }
 
@@ -199,29 +210,41 @@ pub(crate) struct Message {
     pub is_collective: bool,
 }
 
-/// Plans an unplanned datatype, or finds the plan of equal arguments, if this message justifies the costs.
-/// Returns the profile for the datatype's cache entry, or `None` if there is no plan.
+/// Plans an unplanned datatype that has a slot, as [`planned_by`].
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
 pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option<Arc<Profile>> {
+    // SAFETY: promises 1 and 2 for the datatype.
+    unsafe { planned_by(&slot(number(datatype)).traffic, datatype, message) }
+}
+
+/// Plans an unplanned datatype with this traffic, or finds the plan of equal arguments, if this message
+/// justifies the costs. Returns the profile for the datatype's cache entry, or `None` if there is no plan.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+pub(crate) unsafe fn planned_by(
+    traffic: &Traffic,
+    datatype: MPI_Datatype,
+    message: Message,
+) -> Option<Arc<Profile>> {
     if !mode::is_on() {
         return None;
     }
-    let slot = slot(number(datatype));
-    let size = slot.size.load(Ordering::Relaxed);
+    let size = traffic.size();
     let bytes = size.checked_mul(message.count).filter(|bytes| *bytes >= LEAST)?;
     i32::try_from(bytes).ok()?;
-    let before = slot.bytes.load(Ordering::Relaxed);
-    slot.bytes.store(before + bytes as u64, Ordering::Relaxed);
+    let before = traffic.bytes.load(Ordering::Relaxed);
+    traffic.bytes.store(before + bytes as u64, Ordering::Relaxed);
     let is_first = before == 0 && bytes >= WORTH_LOOKING;
     // SAFETY: promises 1 and 2 for the datatype.
     let kind = if is_first { unsafe { Kind::of(datatype, size) } } else { None };
     if let Some(kind) = &kind {
-        slot.worth.store(AT_LEAST + FOR_EACH * kind.arguments(), Ordering::Relaxed);
+        traffic.worth.store(AT_LEAST + FOR_EACH * kind.arguments(), Ordering::Relaxed);
     }
     let at_once = mode::plans_at_once() || is_preparing();
-    let is_due = at_once || before > 0 && before + bytes as u64 >= slot.worth.load(Ordering::Relaxed);
+    let is_due = at_once || before > 0 && before + bytes as u64 >= traffic.worth.load(Ordering::Relaxed);
     let must_agree =
         message.has_to_agree && (message.is_collective || bytes >= TOO_LARGE_PACKED) && peers::are_all_here();
     let comes_again = kind.as_ref().is_some_and(Kind::comes_again);
@@ -237,8 +260,10 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     // SAFETY: promises 1 and 2 for the datatype.
     let contents = Contents::of(&unsafe { DatatypeRef::from_raw(datatype) }).ok()?;
     let worth = WORTH[usize::from(!contents.is_mixed())] + FOR_EACH * contents.size() as u64;
-    slot.worth.store(worth, Ordering::Relaxed);
-    let is_due = at_once || is_due && before + bytes as u64 >= worth || must_agree && contents.is_mixed();
+    traffic.worth.store(worth, Ordering::Relaxed);
+    let is_wanted = at_once || must_agree && contents.is_mixed();
+    let is_due = is_wanted || is_due && before + bytes as u64 >= worth;
+    let has_room = is_wanted || Engine::live() < MOST_PLANNED;
     match (find(&contents), comes_again) {
         (Found::Planned(counted), _) => {
             kind.inspect(Kind::was_found);
@@ -248,12 +273,17 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
             remember(contents, None);
             None
         }
+        _ if !has_room => None,
         // Arguments that were read before are expected again, and so are the first new arguments of a kind.
         (Found::Seen | Found::Nothing, true) => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) if is_due => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) => None,
     }
 }
+
+/// The number of live plans from which on messages are forwarded, unless ranks must agree or the user wants
+/// all datatypes planned.
+const MOST_PLANNED: usize = 1 << 13;
 
 /// Plans a datatype, and remembers the plan by the datatype's arguments.
 fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Profile> {

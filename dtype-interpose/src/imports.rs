@@ -50,6 +50,26 @@ impl Objects {
     }
 }
 
+/// Returns the files of the loaded objects; the program itself has an empty name.
+pub(crate) fn files() -> Vec<CString> {
+    /// Adds the file of one object to a list.
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, list: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid `info`, whose name ends in a zero, and the pointer to the list
+        // below.
+        unsafe {
+            let name = (*info).dlpi_name;
+            if !name.is_null() {
+                (*list.cast::<Vec<CString>>()).push(CStr::from_ptr(name).to_owned());
+            }
+        }
+        0
+    }
+    let mut files = Vec::new();
+    // SAFETY: `add` has the type of the callback, and `files` lives until `dl_iterate_phdr` returns.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut files).cast()) };
+    files
+}
+
 /// The entries of a dynamic section that this module uses (ELF-64, chapter 6).
 #[derive(Default)]
 struct Dynamic {

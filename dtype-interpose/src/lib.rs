@@ -11,9 +11,9 @@
 //!   variables; `table`: all functions of MPI by their roles; `tools` and `imports`: other tools and the
 //!   program's own imports;
 //! - `handle`: handles as numbers; `first_use`: when a datatype is planned; `datatype_cache`: the plans and
-//!   packed datatypes of datatypes; `engine`: how messages of a datatype are packed; `policy`: which messages
-//!   are packed; `peers` and `truncation_guard`: the search for peers and the gap in packed buffers, for the
-//!   libraries that need them;
+//!   packed datatypes of datatypes; `engine`: how messages of a datatype are packed; `doubts`: datatypes that
+//!   the MPI library may pack otherwise; `policy`: which messages are packed; `peers` and `truncation_guard`:
+//!   the search for peers and the gap in packed buffers, for the libraries that need them;
 //! - `staged`: the program's buffer beside its packed buffer; `requests`: the packed buffers of nonblocking
 //!   and persistent calls; `windows`: those of one-sided calls;
 //! - `calls`: a handler for each kind of call, by chapter of the standard; `exports`: the exported functions,
@@ -43,6 +43,7 @@ mod call_site;
 #[allow(dead_code, reason = "not every library declares all calls")]
 mod calls;
 mod datatype_cache;
+mod doubts;
 mod engine;
 mod exports;
 mod first_use;

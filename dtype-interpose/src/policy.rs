@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use dtype_core::{BaseType, TypeTree};
-use dtype_mpi::{Current, Library, Mpich, OpenMpi, StandardAbi, VERSION};
+use dtype_mpi::{Current, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, VERSION, running};
 use dtype_runtime::pack::Plan;
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
@@ -51,7 +51,7 @@ impl Policy {
     /// # Errors
     /// The reason why no messages are packed.
     pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
-        Current::of_layout(tree, plan)
+        if is_intel() { IntelMpi::of_layout(tree, plan) } else { Current::of_layout(tree, plan) }
     }
 
     /// Returns the policy for `MPI_Pack` and `MPI_Unpack`, which only copy. A plan takes 20 to 40 ns to
@@ -64,7 +64,11 @@ impl Policy {
     /// copy directly between the origin's buffer and the target's. If both buffers have gaps, most libraries
     /// go through both datatypes at the same time, block by block. Otherwise they copy as in `MPI_Pack`.
     pub fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Self {
-        Current::of_window(tree, plan, is_contiguous)
+        if is_intel() {
+            IntelMpi::of_window(tree, plan, is_contiguous)
+        } else {
+            Current::of_window(tree, plan, is_contiguous)
+        }
     }
 
     /// Returns the policy for messages that peers send as `MPI_PACKED`. The sender and the receiver must
@@ -80,6 +84,12 @@ impl Policy {
         }
         Ok(Self::from(LEAST))
     }
+}
+
+/// Returns `true` if the program runs with Intel MPI. This library may be built for MPICH, which has the same
+/// handles, or for the standard's ABI.
+fn is_intel() -> bool {
+    running().name == IntelMpi::NAME
 }
 
 /// The longest mean run of one base type, in bytes, for which peers receive `MPI_PACKED`.
@@ -193,8 +203,7 @@ impl Limits for Mpich {
         if block >= LONG {
             return Err(of_long_blocks(tree, plan));
         }
-        let least = if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) };
-        let few = (least, if block < 16 { 1 << 10 } else { 4 << 10 } + 1);
+        let few = (least_with_gaps(plan, block), if block < 16 { 1 << 10 } else { 4 << 10 } + 1);
         let is_cut = plan.packed_size() > 8 << 10 && is_cut_in_blocks(tree);
         let most = match block {
             _ if !is_cut => 0,
@@ -215,6 +224,36 @@ impl Limits for Mpich {
         let goes = VERSION >= (4, 1) && base_of(tree).is_some() && !is_contiguous;
         of_short_blocks(plan, 16 << 10, goes)
     }
+}
+
+/// Intel MPI copies block by block in messages of all sizes, so packing pays from the shortest messages on.
+/// It does not pay for contiguous messages and for long blocks in messages beyond the cache.
+impl Limits for IntelMpi {
+    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+        let block = mean_block(plan);
+        let least = least_with_gaps(plan, block);
+        match block {
+            0..=64 => Ok(Policy::from(least)),
+            65..=256 => Ok(Policy::of(least..512 << 10)),
+            257..=1024 => Ok(Policy::of(least..128 << 10)),
+            _ => Err(of_long_blocks(tree, plan)),
+        }
+    }
+
+    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy {
+        Mpich::of_packing(tree, plan)
+    }
+
+    /// One-sided calls were not measured.
+    fn of_window(_: &TypeTree, _: &Plan, _: bool) -> Policy {
+        Policy::NONE
+    }
+}
+
+/// Returns the least packed size in bytes of messages with gaps that are packed. A single element of one
+/// block has no gaps.
+fn least_with_gaps(plan: &Plan, block: usize) -> usize {
+    if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) }
 }
 
 /// The libraries with this ABI that were measured behave as MPICH does.

@@ -146,7 +146,14 @@ pub(crate) struct Profile {
     /// The packed size of one element in bytes.
     pub size: usize,
     /// The engine, or the reason why there is none. Unset until a message is large enough to need the engine.
-    pub engine: OnceLock<Result<Engine, String>>,
+    pub engine: OnceLock<Result<Box<Engine>, String>>,
+    /// The counts and the description, for a report or a verification.
+    record: Option<Box<Record>>,
+}
+
+/// The counts and the description of a datatype.
+#[derive(Default)]
+struct Record {
     counts: Counts,
     samples: Mutex<Samples>,
     described: OnceLock<Described>,
@@ -155,8 +162,8 @@ pub(crate) struct Profile {
 impl Profile {
     /// Creates the profile of a datatype with this packed size in bytes.
     pub fn new(size: usize) -> Arc<Self> {
-        let (counts, samples) = (Counts::default(), Mutex::default());
-        Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described: OnceLock::new() })
+        let record = is_describing().then(Box::default);
+        Arc::new(Self { size, engine: OnceLock::new(), record })
     }
 
     /// Describes the datatype, if [`is_describing`].
@@ -164,15 +171,13 @@ impl Profile {
     /// # Safety
     /// Promises 1 and 2 for the datatype.
     pub unsafe fn describe(self: &Arc<Self>, datatype: MPI_Datatype) {
-        if !is_describing() {
-            return;
-        }
+        let Some(record) = &self.record else { return };
         // SAFETY: promises 1 and 2 for the datatype.
         let datatype = unsafe { DatatypeRef::from_raw(datatype) };
         let built = constructors(&datatype).unwrap_or_else(|error| error.to_string());
         let described =
             Described { built, place: call_site::of_caller(), decoded: Decoded::of(&datatype).ok() };
-        let _ = self.described.set(described);
+        let _ = record.described.set(described);
         let mut datatypes = lock(&DATATYPES);
         if datatypes.len() == datatypes.capacity() {
             datatypes.retain(|datatype| datatype.strong_count() > 0);
@@ -187,7 +192,7 @@ impl Profile {
     pub fn verified(&self) -> Option<Verified<'_>> {
         mode::verify()?;
         let original = self.engine.get().and_then(|engine| engine.as_ref().ok()?.original());
-        let (built, place) = match self.described.get() {
+        let (built, place) = match self.record.as_ref().and_then(|record| record.described.get()) {
             Some(Described { built, place, .. }) => (built.as_str(), place.as_str()),
             None => ("a datatype", "an unknown place"),
         };
@@ -218,18 +223,22 @@ impl Profile {
 
     /// Adds the time of a step.
     pub fn spent(&self, phase: Phase, nanoseconds: u64) {
-        add(&self.counts.spent[phase as usize], nanoseconds);
+        if let Some(Record { counts, .. }) = self.record.as_deref() {
+            add(&counts.spent[phase as usize], nanoseconds);
+        }
     }
 
-    /// Times the packing or unpacking of messages that have `bytes` bytes in all.
+    /// Times the packing or unpacking of messages that have `bytes` bytes in all. With no messages, only the
+    /// time is added.
     pub fn timed<R>(&self, messages: usize, bytes: usize, run: impl FnOnce() -> R) -> R {
         let (result, took) = timed(run);
-        if add(&self.counts.packed, messages as u64) == messages as u64 {
+        let Some(Record { counts, .. }) = self.record.as_deref() else { return result };
+        if add(&counts.packed, messages as u64) == messages as u64 {
             self.spent(Phase::FirstMessage, took);
-            add(&self.counts.first_bytes, bytes as u64);
+            add(&counts.first_bytes, bytes as u64);
         }
-        add(&self.counts.worth, bytes as u64);
-        add(&self.counts.nanoseconds, took);
+        add(&counts.worth, bytes as u64);
+        add(&counts.nanoseconds, took);
         result
     }
 
@@ -247,8 +256,9 @@ impl Profile {
         /// The greatest packed size in bytes: larger messages would take much time and memory.
         const MOST: usize = 64 << 20;
         let bytes = self.size.saturating_mul(count);
+        let Some(Record { counts, samples, .. }) = self.record.as_deref() else { return };
         // The first, second, fourth, eighth … message is timed.
-        if !add(&self.counts.comparable, 1).is_power_of_two() || bytes > MOST {
+        if !add(&counts.comparable, 1).is_power_of_two() || bytes > MOST {
             return;
         }
         let (Ok(mut room), Ok(length)) = (PackBuffer::with_room(bytes), c_int::try_from(bytes)) else {
@@ -282,7 +292,7 @@ impl Profile {
         }
         let plan = rounds.iter().map(|(plan, _)| *plan).min().unwrap_or(0);
         let library = rounds.iter().map(|(_, library)| *library).min().unwrap_or(0);
-        let mut samples = lock(&self.samples);
+        let mut samples = lock(samples);
         samples.bytes += bytes as u64;
         samples.plan += plan as f64 * 1e-9;
         samples.library += library as f64 * 1e-9;
@@ -290,9 +300,10 @@ impl Profile {
 
     /// Adds the counts to the report.
     fn tell(&self) {
+        let Some(Record { counts, samples, described }) = self.record.as_deref() else { return };
         let count = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        let messages = count(&self.counts.messages);
-        let Some(Described { built, place, decoded }) = self.described.get().filter(|_| messages > 0) else {
+        let messages = count(&counts.messages);
+        let Some(Described { built, place, decoded }) = described.get().filter(|_| messages > 0) else {
             return;
         };
         let layout = decoded.as_ref().map(|decoded| Layout {
@@ -301,7 +312,7 @@ impl Profile {
             least: None,
         });
         let mut reasons = BTreeMap::new();
-        for (messages, text) in self.counts.stay.iter().map(count).zip(Stays::TEXTS) {
+        for (messages, text) in counts.stay.iter().map(count).zip(Stays::TEXTS) {
             let of_layout = self.engine.get().and_then(|engine| match engine {
                 Ok(engine) => engine.reason(),
                 Err(reason) => Some(reason),
@@ -312,9 +323,9 @@ impl Profile {
             }
         }
         let seconds = |nanoseconds: &AtomicU64| count(nanoseconds) as f64 * 1e-9;
-        let [commit, planning, message] = [0, 1, 2].map(|phase| seconds(&self.counts.spent[phase]));
-        let worth = count(&self.counts.worth);
-        let samples = std::mem::take(&mut *lock(&self.samples));
+        let [commit, planning, message] = [0, 1, 2].map(|phase| seconds(&counts.spent[phase]));
+        let worth = count(&counts.worth);
+        let samples = std::mem::take(&mut *lock(samples));
         let usage = Usage {
             built: built.clone(),
             place: place.clone(),
@@ -322,12 +333,12 @@ impl Profile {
             sizes: [self.size as u64; 2],
             committed: 1,
             messages,
-            bytes: count(&self.counts.bytes),
-            packed: count(&self.counts.packed),
-            packable: count(&self.counts.packable),
+            bytes: count(&counts.bytes),
+            packed: count(&counts.packed),
+            packable: count(&counts.packable),
             worth,
-            seconds: seconds(&self.counts.nanoseconds),
-            first_use: FirstUse { commit, planning, message, bytes: count(&self.counts.first_bytes) },
+            seconds: seconds(&counts.nanoseconds),
+            first_use: FirstUse { commit, planning, message, bytes: count(&counts.first_bytes) },
             // The samples of each datatype weigh as much as its messages do in the row.
             samples: if worth > 0 { samples.scaled_to(worth) } else { samples },
             reasons,
@@ -375,7 +386,8 @@ impl Noted {
     }
 
     fn count(&self) {
-        let Profile { size, counts, .. } = &*self.counted;
+        let Profile { size, record, .. } = &*self.counted;
+        let Some(Record { counts, .. }) = record.as_deref() else { return };
         let (messages, bytes) = (self.messages as u64, size.saturating_mul(self.count) as u64);
         match self.what {
             What::Named => {

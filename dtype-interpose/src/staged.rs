@@ -113,7 +113,7 @@ impl Argument {
         // SAFETY: promises 1 and 2 for the datatype, during `'a`.
         let known = unsafe { known_with(self.datatype, self.message(count)) }?;
         if is_counting() {
-            known.counted.note(blocks, all);
+            known.counted().note(blocks, all);
         }
         Some(Candidate { known, argument: *self, count, blocks, all })
     }
@@ -136,7 +136,7 @@ impl<'a> Candidate<'a> {
     #[inline]
     fn stays<R>(&self) -> Option<R> {
         if is_counting() {
-            let why = match (self.known.bytes(self.count), self.known.counted.engine.get()) {
+            let why = match (self.known.bytes(self.count), self.known.counted().engine.get()) {
                 (None, _) => Stays::Large,
                 (Some(_), Some(Err(_))) => Stays::Layout,
                 (Some(_), Some(Ok(engine))) if engine.reason().is_some() => Stays::Layout,
@@ -150,7 +150,7 @@ impl<'a> Candidate<'a> {
 
     /// Counts a call that is forwarded unchanged for the reason `why`.
     fn stays_by(&self, why: Stays) {
-        self.known.counted.note_stay(why, self.blocks);
+        self.known.counted().note_stay(why, self.blocks);
     }
 
     /// Returns the engine and the count, or `None` if the call is forwarded unchanged.
@@ -233,7 +233,7 @@ impl<'a> Candidate<'a> {
         if is_counting() {
             let origin = buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
             match (mode::is_on(), goes) {
-                (false, true) => known.counted.note_packable(blocks, all),
+                (false, true) => known.counted().note_packable(blocks, all),
                 (false, false) => self.stays_by(Stays::Size),
                 (true, _) if call.packs() => {}
                 (true, _) if mode::packs(call.name()) => self.stays_by(Stays::Tool),
@@ -243,10 +243,10 @@ impl<'a> Candidate<'a> {
             if is_read && !is_preparing() {
                 // SAFETY: promises 1 and 2 for the datatype, and promise 3 for the elements from `origin` on,
                 // as the call reads them.
-                unsafe { known.counted.compare(engine, datatype, origin, count) };
+                unsafe { known.counted().compare(engine, datatype, origin, count) };
             }
         }
-        call.packs().then_some(Found { engine, count, blocks, counted: &known.counted })
+        call.packs().then_some(Found { engine, count, blocks, counted: known.counted() })
     }
 }
 
@@ -325,12 +325,22 @@ impl StagedPart {
     /// # Safety
     /// Promise 3 for the part.
     pub unsafe fn pack<'a>(&self, target: &'a mut [u8]) -> &'a mut [u8] {
+        // SAFETY: promise 3 for the part.
+        unsafe { self.pack_as(self.messages, target) }
+    }
+
+    /// Like [`pack`](Self::pack), for a number of messages in a report: 0 if the part is packed so that bytes
+    /// which do not arrive stay as they were.
+    ///
+    /// # Safety
+    /// Promise 3 for the part.
+    unsafe fn pack_as<'a>(&self, messages: usize, target: &'a mut [u8]) -> &'a mut [u8] {
         // SAFETY: promise 3: every byte of the part is readable, initialized and not written; MPI, too, would
         // read all of them.
         let data = unsafe { Data::from_raw_parts(&self.plan, self.count, self.origin) };
         let (packed, rest) = target.split_at_mut(data.packed_size());
-        let bytes = packed.len();
-        let all = self.timed(bytes, || data.pack_into(packed));
+        let bytes = if messages > 0 { packed.len() } else { 0 };
+        let all = self.timed(messages, bytes, || data.pack_into(packed));
         debug_assert!(all.is_ok(), "there is room for all bytes");
         if let Some(verified) = self.counted.as_ref().and_then(|counted| counted.verified()) {
             // SAFETY: promise 1, as in a call of the program; promise 3 for the part.
@@ -348,7 +358,7 @@ impl StagedPart {
         // written, as MPI would write them, and the program knows which bytes are initialized.
         let mut data = unsafe { DataMut::from_raw_parts(&self.plan, self.count, self.origin) };
         let (packed, rest) = bytes.split_at(data.packed_size().min(bytes.len()));
-        let all = self.timed(packed.len(), || data.unpack_range(0, packed));
+        let all = self.timed(self.messages, packed.len(), || data.unpack_range(0, packed));
         debug_assert!(all.is_ok(), "no more than all of it");
         if let Some(verified) = self.counted.as_ref().and_then(|counted| counted.verified()) {
             // SAFETY: promise 1, as in a call of the program; promise 4 for the part.
@@ -357,9 +367,9 @@ impl StagedPart {
         rest
     }
 
-    fn timed<R>(&self, bytes: usize, run: impl FnOnce() -> R) -> R {
+    fn timed<R>(&self, messages: usize, bytes: usize, run: impl FnOnce() -> R) -> R {
         match &self.counted {
-            Some(counted) => counted.timed(self.messages, bytes, run),
+            Some(counted) => counted.timed(messages, bytes, run),
             None => run(),
         }
     }
@@ -400,7 +410,7 @@ impl Staged {
         Some(Self { parts, bytes, buffer })
     }
 
-    /// Packs the current contents of the program's memory.
+    /// Packs the current contents of the program's memory, to send them.
     ///
     /// # Safety
     /// Promise 3 for all parts.
@@ -409,6 +419,18 @@ impl Staged {
         for part in self.parts.list() {
             // SAFETY: promise 3 for this part.
             target = unsafe { part.pack(target) };
+        }
+    }
+
+    /// Packs the current contents of a receive buffer, so that bytes which do not arrive stay as they were.
+    ///
+    /// # Safety
+    /// Every byte of all parts is readable and initialized, as in promise 3.
+    pub unsafe fn pack_kept(&mut self) {
+        let mut target = &mut self.buffer[..self.bytes];
+        for part in self.parts.list() {
+            // SAFETY: the caller's condition for this part.
+            target = unsafe { part.pack_as(0, target) };
         }
     }
 
@@ -457,8 +479,9 @@ pub(crate) struct StagedBlock {
 
 impl StagedBlock {
     /// Packs a buffer, to send or receive it as `MPI_PACKED` between peers. Also returns the arguments for
-    /// the library. A receive buffer is packed, too, since no status says how many bytes have arrived.
-    /// Returns `None` if the call is forwarded unchanged.
+    /// the library. A receive buffer is packed, too, since no status says how many bytes have arrived. The
+    /// buffer has `messages` messages: two if a message replaces the sent one. Returns `None` if the call is
+    /// forwarded unchanged.
     ///
     /// # Safety
     /// 1. Promises 1 and 2 for the communicator and the datatype.
@@ -467,10 +490,12 @@ impl StagedBlock {
     pub unsafe fn of_peers(
         call: &Call,
         argument: Argument,
+        messages: usize,
         communicator: MPI_Comm,
     ) -> Option<(Self, Argument)> {
+        let all = usize::try_from(argument.count).unwrap_or(0).saturating_mul(messages);
         // SAFETY: promises 1 and 2, by condition 1.
-        let candidate = unsafe { argument.candidate() }?;
+        let candidate = unsafe { argument.largest_of(messages, all) }?;
         or_else_plain(|| {
             // SAFETY: promises 1 and 2, by condition 1; promise 3 for a buffer that the call reads, by
             // condition 2.
@@ -493,9 +518,12 @@ impl StagedBlock {
     /// # Safety
     /// Every byte of a buffer that is packed is readable and initialized, as in promise 3.
     pub unsafe fn begin(&mut self) {
-        if self.is_packed {
+        match (self.is_packed, self.is_received) {
             // SAFETY: the caller's condition, as the buffer is packed.
-            unsafe { self.staged.pack() };
+            (true, false) => unsafe { self.staged.pack() },
+            // SAFETY: the caller's condition, as the buffer is packed.
+            (true, true) => unsafe { self.staged.pack_kept() },
+            (false, _) => {}
         }
     }
 

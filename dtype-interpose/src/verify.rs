@@ -5,6 +5,7 @@
 //! writes into gaps. The padding of a `long double` is not compared, since libraries need not copy it.
 
 use std::{
+    ops::Range,
     os::raw::c_int,
     process,
     sync::{
@@ -80,6 +81,15 @@ impl Original {
     /// Promises 1 and 2 for the datatype.
     pub unsafe fn of(datatype: MPI_Datatype, tree: &TypeTree) -> Option<Self> {
         mode::verify()?;
+        // SAFETY: promises 1 and 2 for the datatype.
+        unsafe { Self::keep(datatype, tree) }
+    }
+
+    /// Keeps the type map of a datatype with this type tree.
+    ///
+    /// # Safety
+    /// Promises 1 and 2 for the datatype.
+    pub unsafe fn keep(datatype: MPI_Datatype, tree: &TypeTree) -> Option<Self> {
         let padding = Padding::of(tree)?;
         free_unused();
         let mut copy = datatype;
@@ -96,7 +106,7 @@ impl Original {
     /// # Safety
     /// Promise 1, and promise 3 for `count` elements at `origin`, which have as many packed bytes as
     /// `packed`.
-    unsafe fn pack(&self, origin: *const u8, count: c_int, packed: &mut [u8]) -> bool {
+    pub unsafe fn pack(&self, origin: *const u8, count: c_int, packed: &mut [u8]) -> bool {
         let Ok(length) = c_int::try_from(packed.len()) else { return false };
         let (mut position, to) = (0, packed.as_mut_ptr().cast());
         let origin = origin.wrapping_add(SHIFT as usize);
@@ -123,6 +133,20 @@ impl Original {
             ffi::PMPI_Unpack(from, length, &raw mut position, origin.cast(), count, self.handle.0, own)
         };
         code == SUCCESS && position == length
+    }
+
+    /// Returns the displacements that elements span by the MPI library: the data and the extents.
+    pub fn bounds(&self, count: usize) -> Option<Range<i64>> {
+        let (least, span, extent) = self.span(count)?;
+        let (least, span) = (least as i64, i64::try_from(span).ok()?);
+        let extents = (extent as i64).checked_mul(i64::try_from(count).ok()?)?;
+        Some(least.min(extents)..least.checked_add(span)?.max(extents))
+    }
+
+    /// Copies the padding of elements between packed bytes.
+    pub fn copy_padding(&self, from: &[u8], to: &mut [u8], count: usize) {
+        let size = from.len() / count.max(1);
+        self.padding.copy(from, to, count, |i, padded| i * size + padded.packed);
     }
 
     /// Returns the least displacement of `count` elements, the number of bytes that they span, and the extent
@@ -229,8 +253,7 @@ impl Verified<'_> {
             room_for_all.fill(0);
             // SAFETY: the caller's condition.
             let is_packed = unsafe { original.pack(origin, c_int::try_from(count).ok()?, room_for_all) };
-            let size = packed.len() / count.max(1);
-            original.padding.copy(packed, room_for_all, count, |i, padded| i * size + padded.packed);
+            original.copy_padding(packed, room_for_all, count);
             is_packed.then_some(room)
         });
         let Some(by_library) = by_library else { return noted(UNVERIFIED) };
@@ -311,6 +334,24 @@ fn noted(what: usize) {
     COUNTS[what].fetch_add(1, Ordering::Relaxed);
 }
 
+/// The number of datatypes of this process that the MPI library packs otherwise than the standard says.
+static FORWARDED: AtomicU64 = AtomicU64::new(0);
+
+impl Verified<'_> {
+    /// Says that messages are forwarded because the MPI library packs them otherwise than the standard says,
+    /// for the first datatypes of a process.
+    pub fn is_forwarded(&self, why: &str) {
+        /// The largest number of datatypes that are named.
+        const MOST_NAMED: u64 = 10;
+        if FORWARDED.fetch_add(1, Ordering::Relaxed) < MOST_NAMED {
+            let Self { built, place, .. } = self;
+            say(format_args!(
+                "DTYPE_VERIFY: messages of {built}, committed in {place}, are forwarded: {why}."
+            ));
+        }
+    }
+}
+
 /// Prints the numbers of verified messages, on rank 0 for that rank.
 pub(crate) fn end() {
     free_unused();
@@ -324,4 +365,11 @@ pub(crate) fn end() {
          {unverified} could not be compared.",
         verified + different
     ));
+    let forwarded = FORWARDED.load(Ordering::Relaxed);
+    if forwarded > 0 {
+        say(format_args!(
+            "DTYPE_VERIFY: the MPI library packs {forwarded} datatypes of rank 0 otherwise than the standard \
+             says. Their messages were forwarded."
+        ));
+    }
 }

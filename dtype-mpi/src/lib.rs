@@ -14,6 +14,8 @@
 //! Each function that calls MPI takes the proof that MPI is usable ([`Usable`]), which [`ready`] gives.
 #![deny(missing_docs)]
 
+use std::sync::OnceLock;
+
 mod attribute;
 mod calls;
 mod construct;
@@ -40,7 +42,7 @@ pub use handle::{Built, Handle, Slot};
 pub use init_finalize::{
     at_end, greatest_tag, in_session, is_between_groups, no_copy, packed_datatype, ready,
 };
-pub use library::{Fortran, Library, Mpich, OpenMpi, Sign, StandardAbi, Version};
+pub use library::{Doubt, Fortran, IntelMpi, Library, Mpich, OpenMpi, Sign, StandardAbi, Version};
 pub use truncation_guard::with_gap;
 pub use usable::Usable;
 
@@ -50,6 +52,9 @@ pub type Current = OpenMpi;
 /// The library that this crate is built for.
 #[cfg(library = "mpich")]
 pub type Current = Mpich;
+/// The library that this crate is built for.
+#[cfg(library = "intel")]
+pub type Current = IntelMpi;
 /// The library that this crate is built for.
 #[cfg(library = "abi")]
 pub type Current = StandardAbi;
@@ -88,13 +93,16 @@ pub struct Running {
     pub major: u32,
     /// `true` if a receive is faster when the message is probed for first.
     pub is_faster_probed: bool,
+    /// The kinds of datatypes that the library is not known to pack as the standard says.
+    pub doubts: &'static [Doubt],
 }
 
 impl Running {
     /// Returns the library by its answer to `MPI_Get_library_version`. If none of the supported libraries
     /// answers so, the running library has the ABI of [`Current`], and is treated as that library.
     pub fn of(answer: &str) -> Self {
-        Self::recognized(answer).map_or_else(|| Self::at::<Current>(VERSION), |(library, _)| library)
+        let unknown = || Self { doubts: &[Doubt::Any], ..Self::at::<Current>(VERSION) };
+        Self::recognized(answer).map_or_else(unknown, |(library, _)| library)
     }
 
     /// Returns the library and the text of its version, or `None` if it is none of the supported ones.
@@ -114,8 +122,21 @@ impl Running {
 
     fn at<L: Library>(version: Version) -> Self {
         let is_faster_probed = L::is_faster_probed(version);
-        Self { name: L::NAME, title: L::TITLE, major: version.0, is_faster_probed }
+        Self {
+            name: L::NAME,
+            title: L::TITLE,
+            major: version.0,
+            is_faster_probed,
+            doubts: L::doubts(version),
+        }
     }
+}
+
+/// Returns the MPI library that the program runs with.
+#[inline]
+pub fn running() -> Running {
+    static RUNNING: OnceLock<Running> = OnceLock::new();
+    *RUNNING.get_or_init(|| Running::of(&::mpi::environment::library_version().unwrap_or_default()))
 }
 
 /// Returns the titles of the supported libraries, each with the sign by which it is recognized.
@@ -128,7 +149,7 @@ pub fn signs() -> impl Iterator<Item = (&'static str, Sign)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Current, Library, Running, VERSION};
+    use super::{Current, Doubt, Library, Running, VERSION};
 
     #[test]
     fn libraries_are_known_by_what_they_say_of_themselves() {
@@ -141,7 +162,21 @@ mod tests {
         assert_eq!(known("Open MPI v5.0.11, package: Open MPI"), ("openmpi", 5, false));
         assert_eq!(known("MPICH Version:      4.0.2\nMPICH Release date: 2022"), ("mpich", 4, false));
         assert_eq!(known("MPICH Version:\t5.0.2"), ("mpich", 5, true));
+        assert_eq!(known("Intel(R) MPI Library 2021.19 for Linux* OS\n"), ("intel", 2021, false));
         let other = Running::of("CRAY MPICH version 8.1.29");
-        assert_eq!((other.name, other.major), (Current::NAME, VERSION.0));
+        assert_eq!((other.name, other.major, other.doubts), (Current::NAME, VERSION.0, &[Doubt::Any][..]));
+    }
+
+    #[test]
+    fn a_library_is_doubted_where_a_fault_is_known() {
+        let doubts = |answer| Running::of(answer).doubts;
+        let of_mpich_3 = [Doubt::Darray, Doubt::Interleaved];
+        let of_open_mpi_5 = [Doubt::Reversed, Doubt::Empty, Doubt::Complex];
+        assert_eq!(doubts("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), &of_open_mpi_5[..2]);
+        assert_eq!(doubts("Open MPI v5.0.11, package: Open MPI"), of_open_mpi_5);
+        assert_eq!(doubts("MPICH Version:      4.0.2\n"), []);
+        assert_eq!(doubts("MPICH Version:      3.4.3\n"), of_mpich_3);
+        assert_eq!(doubts("Intel(R) MPI Library 2021.19 for Linux* OS\n"), of_mpich_3);
+        assert_eq!(doubts("another library"), [Doubt::Any]);
     }
 }

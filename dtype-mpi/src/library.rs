@@ -20,12 +20,30 @@ pub enum Fortran {
 }
 
 /// A sign by which a library is recognized in a running process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// A symbol that only this library defines, with a zero byte at the end.
+    /// A symbol of this library, with a zero byte at the end. The library of the same maker for the
+    /// standard's ABI may define it, too.
     Symbol(&'static str),
     /// The file name of the loaded library, with a zero byte at the end.
     File(&'static str),
+}
+
+/// A kind of datatypes that a library is not known to pack as the standard says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Datatypes with a stride of −1 byte.
+    Reversed,
+    /// Datatypes with parts that have no data.
+    Empty,
+    /// Datatypes with complex numbers.
+    Complex,
+    /// Datatypes whose copies of a part reach into one another.
+    Interleaved,
+    /// Datatypes that are made by `MPI_Type_create_darray`.
+    Darray,
+    /// All datatypes: the library is unknown.
+    Any,
 }
 
 /// An MPI library: its names, and the ways in which it differs from others. docs/mpi-faults.md has the
@@ -46,7 +64,8 @@ pub trait Library {
     /// The text before the version number in the answer of `MPI_Get_library_version`.
     const ANSWER: &'static str;
 
-    /// The sign by which the library is recognized in a running process.
+    /// The sign by which the library is recognized in a running process. Libraries with the same handles
+    /// share a sign.
     const SIGN: Sign;
 
     /// The beginnings of the names of the library's own files: its parts, plugins and bindings.
@@ -87,6 +106,9 @@ pub trait Library {
     /// then packs other bytes than the datatype has.
     fn tears_complex(version: Version) -> bool;
 
+    /// Returns the kinds of datatypes that the library is not known to pack as the standard says.
+    fn doubts(version: Version) -> &'static [Doubt];
+
     /// Returns `true` if a receive is faster when the message is probed for first.
     fn is_faster_probed(version: Version) -> bool;
 
@@ -96,11 +118,12 @@ pub trait Library {
     fn is_uncommitted(number: usize) -> bool;
 }
 
-/// Calls a macro with the types of all libraries.
+/// Calls a macro with the types of all libraries: first the one that is recognized by its file, since that
+/// file may have the symbols of its maker.
 #[macro_export]
 macro_rules! all_libraries {
     ($macro:ident!) => {
-        $macro! { OpenMpi Mpich StandardAbi }
+        $macro! { StandardAbi OpenMpi Mpich IntelMpi }
     };
 }
 
@@ -132,6 +155,11 @@ impl Library for OpenMpi {
         version == (5, 0)
     }
 
+    fn doubts(version: Version) -> &'static [Doubt] {
+        let all = &[Doubt::Reversed, Doubt::Empty, Doubt::Complex];
+        if Self::tears_complex(version) { all } else { &all[..2] }
+    }
+
     fn is_faster_probed(_: Version) -> bool {
         false
     }
@@ -147,7 +175,7 @@ pub struct Mpich;
 impl Library for Mpich {
     const NAME: &'static str = "mpich";
     const TITLE: &'static str = "MPICH";
-    const HEADER: &'static str = "defined MPICH_NUMVERSION";
+    const HEADER: &'static str = "defined MPICH_NUMVERSION && !defined I_MPI_VERSION";
     const VERSION: &'static str = "MPICH_VERSION";
     const ANSWER: &'static str = "MPICH Version:";
     const SIGN: Sign = Sign::Symbol("MPIR_F08_MPI_STATUS_IGNORE_OBJ\0");
@@ -170,6 +198,10 @@ impl Library for Mpich {
         false
     }
 
+    fn doubts((major, _): Version) -> &'static [Doubt] {
+        if major >= 4 { &[] } else { &[Doubt::Darray, Doubt::Interleaved] }
+    }
+
     fn is_faster_probed((major, _): Version) -> bool {
         major == 5
     }
@@ -179,6 +211,48 @@ impl Library for Mpich {
     fn is_uncommitted(number: usize) -> bool {
         const BUILTIN: usize = 1;
         (number >> 30) & 3 == BUILTIN
+    }
+}
+
+/// Intel MPI, from version 2021 on. It descends from MPICH, and has the same handles.
+pub struct IntelMpi;
+
+impl Library for IntelMpi {
+    const NAME: &'static str = "intel";
+    const TITLE: &'static str = "Intel MPI";
+    const HEADER: &'static str = "defined I_MPI_VERSION";
+    const VERSION: &'static str = "I_MPI_VERSION";
+    const ANSWER: &'static str = "Intel(R) MPI Library";
+    const SIGN: Sign = Mpich::SIGN;
+    const FILES: &'static [&'static str] = Mpich::FILES;
+    const FORTRAN: Fortran = Fortran::Shared;
+    const WRITES_PAST_BUFFER: bool = false;
+    const EXCHANGES_DATATYPES: bool = false;
+    const HIDES_FILE_ERRORS: bool = true;
+    const LONGEST_PATH: Option<usize> = Some(240);
+    const JOINS_STRUCTS: bool = false;
+    const LARGEST_CUT: Option<u64> = None;
+    const REPORTS_EXCHANGES: bool = false;
+
+    fn has_persistent_collectives(_: Version) -> bool {
+        true
+    }
+
+    fn tears_complex(_: Version) -> bool {
+        false
+    }
+
+    /// Block-cyclic dimensions have the values of other places, as in MPICH before version 4.
+    fn doubts(_: Version) -> &'static [Doubt] {
+        &[Doubt::Darray, Doubt::Interleaved]
+    }
+
+    fn is_faster_probed(_: Version) -> bool {
+        false
+    }
+
+    fn is_uncommitted(number: usize) -> bool {
+        Mpich::is_uncommitted(number)
     }
 }
 
@@ -211,6 +285,10 @@ impl Library for StandardAbi {
 
     fn tears_complex(_: Version) -> bool {
         false
+    }
+
+    fn doubts(_: Version) -> &'static [Doubt] {
+        &[Doubt::Any]
     }
 
     fn is_faster_probed(_: Version) -> bool {

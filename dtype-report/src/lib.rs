@@ -160,6 +160,14 @@ impl Times {
     pub fn won(&self) -> f64 {
         self.library - self.packing - self.first_use
     }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            packing: self.packing + other.packing,
+            first_use: self.first_use + other.first_use,
+            library: self.library + other.library,
+        }
+    }
 }
 
 /// The largest number of different reasons in a row.
@@ -194,6 +202,13 @@ impl Usage {
                 *sum = sum.saturating_add(*messages);
             }
         }
+    }
+
+    /// Returns the times of this row if it has no samples to compare with the library: those that were
+    /// measured. The time of the library is 0.
+    fn uncompared(&self, packs: bool) -> Times {
+        let packing = if packs { self.seconds - self.first_use.message } else { 0.0 };
+        Times { packing, first_use: self.first_use.total(), library: 0.0 }
     }
 
     /// Returns the times of this row, or `None` if there are messages to compare but no samples.
@@ -297,14 +312,16 @@ impl Report {
         });
     }
 
-    /// Returns the total times of all rows.
+    /// Returns the total times of all rows that can be compared with the library.
     pub fn times(&self) -> Times {
-        let all = self.datatypes.iter().filter_map(|usage| usage.times(self.packs));
-        all.fold(Times::default(), |sum, times| Times {
-            packing: sum.packing + times.packing,
-            first_use: sum.first_use + times.first_use,
-            library: sum.library + times.library,
-        })
+        self.datatypes.iter().filter_map(|usage| usage.times(self.packs)).fold(Times::default(), Times::plus)
+    }
+
+    /// Returns the total times of the rows that have no samples, and so cannot be compared with the library.
+    /// The time of the library is 0. Returns `None` if there are no such rows.
+    pub fn uncompared(&self) -> Option<Times> {
+        let rows = self.datatypes.iter().filter(|usage| usage.times(self.packs).is_none());
+        rows.map(|usage| usage.uncompared(self.packs)).reduce(Times::plus)
     }
 }
 
@@ -432,6 +449,43 @@ mod tests {
         assert_eq!(sorted(SortBy::Messages)[..2], ["most messages", "wins"]);
         assert_eq!(sorted(SortBy::FirstUse)[0], "loses");
         assert!(all.to_string().contains("\n2 rows win 444.0 us, 1 row loses 973.0 us.\n"), "{all}");
+    }
+
+    /// Rows without samples count for the totals, but not for the time that was won.
+    #[test]
+    fn totals_have_the_rows_without_samples() {
+        let receiving = |place: &str| Usage { place: place.into(), samples: Samples::default(), ..usage(10) };
+        let text = report(true, vec![receiving("a"), receiving("b")]).to_string();
+        let first = "Some MPI 1.2, 1 of 2 ranks: 20 of 20 messages were packed.\nPacking took 18.0 us and \
+                     first use 8.0 us; no message was also packed by MPI_Pack, to compare the times.\n\n";
+        assert!(text.starts_with(first), "{text}");
+        let row =
+            "      10       10     32.0 kB     9.0 us     4.0 us                        indexed_block(f64)";
+        assert!(text.contains(row), "{text}");
+        assert!(
+            text.ends_with(
+                "      20       20     64.0 kB    18.0 us     8.0 us                        in all\n"
+            ),
+            "{text}"
+        );
+
+        let text = report(true, vec![usage(10), receiving("a")]).to_string();
+        let first = "Some MPI 1.2, 1 of 2 ranks: 20 of 20 messages were packed.\nPacking took 18.0 us and \
+                     first use 8.0 us; MPI_Pack would have taken 40.0 us \
+                     for the rows with samples: 27.0 us won.\n";
+        assert!(text.starts_with(first), "{text}");
+        let all = "      20       20     64.0 kB    18.0 us     8.0 us    40.0 us    27.0 us  in all\n";
+        assert!(text.ends_with(all), "{text}");
+
+        // Without packing, only the samples tell how long it would take.
+        let counted = Usage { packed: 0, packable: 10, seconds: 0.0, ..receiving("a") };
+        let text = report(false, vec![counted]).to_string();
+        assert!(
+            text.contains(
+                "\nFirst use took 4.0 us; no message was packed in both ways, to compare the times.\n"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

@@ -67,19 +67,35 @@ impl Report {
         } else {
             writeln!(f, "messages were counted, {} of {messages} would be packed.", sum.packable)?;
         }
-        let [packing, first_use, there] = [times.packing, times.first_use, times.library].map(time);
-        match (sum.worth > 0, self.packs) {
-            (false, _) => write!(f, "Nothing was worth packing; first use took {first_use}")?,
-            (true, true) => write!(
+        let compared =
+            self.datatypes.iter().any(|usage| usage.worth > 0 && usage.times(self.packs).is_some());
+        let uncompared = self.uncompared();
+        let all = times.plus(uncompared.unwrap_or_default());
+        let [packing, first_use, there] = [all.packing, all.first_use, times.library].map(time);
+        let of_samples = if uncompared.is_some() { " for the rows with samples" } else { "" };
+        match (sum.worth > 0, compared, self.packs) {
+            (false, ..) => write!(f, "Nothing was worth packing; first use took {first_use}")?,
+            (true, false, true) => write!(
                 f,
-                "Packing took {packing} and first use {first_use}; MPI_Pack would have taken {there}"
+                "Packing took {packing} and first use {first_use}; no message was also packed by MPI_Pack, \
+                 to compare the times"
             )?,
-            (true, false) => {
-                write!(f, "Packing would take {packing} and first use {first_use}; MPI_Pack takes {there}")?;
-            }
+            (true, false, false) => write!(
+                f,
+                "First use took {first_use}; no message was packed in both ways, to compare the times"
+            )?,
+            (true, true, true) => write!(
+                f,
+                "Packing took {packing} and first use {first_use}; MPI_Pack would have taken \
+                 {there}{of_samples}"
+            )?,
+            (true, true, false) => write!(
+                f,
+                "Packing would take {packing} and first use {first_use}; MPI_Pack takes {there}{of_samples}"
+            )?,
         }
         let won = times.won();
-        if sum.worth > 0 {
+        if compared {
             let verb = match (self.packs, won < 0.0) {
                 (true, false) => "won",
                 (true, true) => "lost",
@@ -93,7 +109,7 @@ impl Report {
         }
         writeln!(f, ".")?;
         self.write_both_signs(f)?;
-        if sum.worth > 0 {
+        if compared {
             writeln!(f, "If the library is slower in messages than in MPI_Pack, the gain is larger.")?;
         }
         for (reason, messages) in self.reasons() {
@@ -145,18 +161,26 @@ impl Report {
         }
     }
 
-    /// Writes the numbers of a row, or the totals if `usage` has no constructor.
+    /// Writes the numbers of a row, or the totals if `usage` has no constructor. The times of rows without
+    /// samples cannot be compared with those of the library.
     fn write_row(&self, f: &mut fmt::Formatter<'_>, usage: &Usage) -> fmt::Result {
-        let times = if usage.built.is_empty() { Some(self.times()) } else { usage.times(self.packs) };
-        let [packing, first_use, library, won] = match times {
-            Some(times) => {
-                let of_packed = |seconds| if usage.worth > 0 { time(seconds) } else { String::new() };
-                let [packing, library] = [times.packing, times.library].map(of_packed);
-                [packing, time(times.first_use), library, time(times.won())]
-            }
-            // There are no samples to compare with.
-            None => ["", &time(usage.first_use.total()), "", ""].map(ToString::to_string),
+        let is_sum = usage.built.is_empty();
+        let is_worth = |usage: &&Usage| usage.worth > 0;
+        let (compared, uncompared) = if is_sum {
+            let mut rows = self.datatypes.iter().filter(is_worth);
+            let has_samples = rows.any(|usage| usage.times(self.packs).is_some()) || usage.worth == 0;
+            (has_samples.then(|| self.times()), self.uncompared())
+        } else {
+            let times = usage.times(self.packs);
+            (times, times.is_none().then(|| usage.uncompared(self.packs)))
         };
+        let all = compared.unwrap_or_default().plus(uncompared.unwrap_or_default());
+        let of_packed = |seconds| if usage.worth > 0 { time(seconds) } else { String::new() };
+        let is_measured = self.packs || compared.is_some();
+        let packing = if is_measured { of_packed(all.packing) } else { String::new() };
+        let first_use = time(all.first_use);
+        let library = compared.map_or_else(String::new, |times| of_packed(times.library));
+        let won = compared.map_or_else(String::new, |times| time(times.won()));
         let packed = if self.packs { usage.packed } else { usage.packable };
         let (messages, bytes) = (usage.messages, bytes(usage.bytes));
         write!(f, "{messages:8} {packed:8} {bytes:>11} {packing:>10} {first_use:>10} {library:>10} {won:>10}")

@@ -238,7 +238,7 @@ fn on_ranks<'a>(
     let mut words = before.iter().chain([&program]);
     let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, words.next().unwrap_or(&program));
     command.args(words).args(["--library", &library.label()]).args(options).args(more);
-    command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
+    command.envs(library.variables());
     if has_cores(ranks) {
         command.env_remove("OMPI_MCA_mpi_yield_when_idle");
     }
@@ -271,7 +271,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
     let started = |library: &mpi::Library, mut command: Command, options: &[&str]| {
         command.arg("--report").arg(&report).args(options);
         command.args(baseline.iter().flat_map(|baseline| [OsStr::new("--baseline"), baseline.as_os_str()]));
-        command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
+        command.envs(library.variables());
         let status = command.status().with_context(|| format!("{}", command.get_program().display()))?;
         ensure!(status.success(), "the benchmark failed on {}", library.version);
         Ok(())

@@ -23,10 +23,10 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
         let file = sh.current_dir().join(FOLDER).join(file_name(&library)?);
         sh.create_dir(FOLDER)?;
         sh.copy_file(build(&sh, &library)?, &file)?;
-        let path =
-            library.lib().map_or_else(String::new, |lib| format!("LD_LIBRARY_PATH={} ", lib.display()));
+        let variables = library.variables().map(|(name, value)| format!("{name}={} ", value.display()));
+        let variables = variables.collect::<Vec<_>>().concat();
         println!("{}:\n  {}", library.version, file.display());
-        println!("  {path}cargo run -q -p dtype-cli -- run {} -n 2 ./program", library.mpiexec);
+        println!("  {variables}cargo run -q -p dtype-cli -- run {} -n 2 ./program", library.mpiexec);
     }
     println!("\n`dtype run` preloads the library. It changes only the times of a program.");
     println!("`dtype run --report FILE` also writes a report of its datatypes.");
@@ -90,7 +90,7 @@ impl Program {
     /// Runs the program on two ranks, and returns its output.
     pub(crate) fn run(&self, library: &Library, preloaded: Option<&Path>) -> Result<String> {
         let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, "env");
-        command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
+        command.envs(library.variables());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.args(preloaded.map(|library| format!("LD_PRELOAD={}", library.display()))).args(&self.words);
         let output = command.output().with_context(|| format!("could not start {}", library.mpiexec))?;

@@ -45,7 +45,7 @@ pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<Os
     let mut command = Command::new(mpiexec);
     command.arg("-n").arg(ranks.to_string()).arg(program).envs(PERMISSIONS);
     // Open MPI loads UCX for itself alone, where the preloaded library would not find it.
-    if let Some(library) = env::var_os(YIELD).filter(|_| is_mpich()) {
+    if let Some(library) = env::var_os(YIELD).filter(|_| is("mpich")) {
         command.env("LD_PRELOAD", library);
     }
     command
@@ -101,8 +101,14 @@ pub fn numbers_of_ranks(all: &[usize]) -> &[usize] {
     if is_brief() { &chosen[chosen.len() - 1..] } else { chosen }
 }
 
-fn is_mpich() -> bool {
-    mpiexec().to_string_lossy().contains("mpich")
+/// Returns `true` if the launcher belongs to MPICH or to a library that descends from it, whose ranks keep
+/// their cores busy while they wait.
+pub fn is_mpich() -> bool {
+    is("mpich") || is("intel")
+}
+
+fn is(name: &str) -> bool {
+    mpiexec().to_string_lossy().contains(name)
 }
 
 /// Returns the folder of mpi4py and numpy, which `cargo xtask test` passes to the tests.

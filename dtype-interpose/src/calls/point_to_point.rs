@@ -196,7 +196,7 @@ pub(crate) unsafe fn exchange_later(
         return unsafe { keep(code, request, Kind::Once, Work::message(outgoing, incoming)) };
     }
     // SAFETY: promises 1 to 4 for the arguments: 3 for the sent side, 4 for the received one.
-    let packed = [sent, received].map(|side| unsafe { StagedBlock::of_peers(call, side, communicator) });
+    let packed = [sent, received].map(|side| unsafe { StagedBlock::of_peers(call, side, 1, communicator) });
     let [sending, receiving] = [(&packed[0], sent), (&packed[1], received)]
         .map(|(packed, side)| packed.as_ref().map_or(side, |(_, argument)| *argument));
     let code = next(sending, receiving);
@@ -226,7 +226,7 @@ pub(crate) unsafe fn replace_later(
         return unsafe { receive_of(Kind::Once, packed, replaced, request, next) };
     }
     // SAFETY: promises 1 to 3 for the arguments.
-    let packed = unsafe { StagedBlock::of_peers(call, replaced, communicator) };
+    let packed = unsafe { StagedBlock::of_peers(call, replaced, 2, communicator) };
     let code = next(packed.as_ref().map_or(replaced, |(_, argument)| *argument));
     let block = packed.map(|(block, _)| StagedBlock { is_received: true, ..block });
     // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.

@@ -13,6 +13,7 @@ pub struct Contents {
     pub(super) integers: Vec<c_int>,
     pub(super) addresses: Vec<i64>,
     pub(super) is_mixed: bool,
+    pub(super) has_darrays: bool,
 }
 
 impl Contents {
@@ -24,5 +25,10 @@ impl Contents {
     /// Returns `true` if the datatype may have values of several base types: it contains a struct or a pair.
     pub fn is_mixed(&self) -> bool {
         self.is_mixed
+    }
+
+    /// Returns `true` if the datatype is or contains a datatype of `MPI_Type_create_darray`.
+    pub fn has_darrays(&self) -> bool {
+        self.has_darrays
     }
 }

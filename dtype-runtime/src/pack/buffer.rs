@@ -72,6 +72,16 @@ impl PackBuffer {
             _ => zeros(some).map(Self).ok_or(Error::Memory { bytes }),
         }
     }
+
+    /// Returns a buffer of `bytes` zeros, which is not from the pool. The system provides the memory of a
+    /// large buffer when it is used.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is not enough memory.
+    pub fn zeros(bytes: usize) -> Result<Self, Error> {
+        let Some(some) = NonZeroUsize::new(bytes) else { return Ok(Self(Box::default())) };
+        zeros(some).map(Self).ok_or(Error::Memory { bytes })
+    }
 }
 
 /// Returns `bytes` zeros, or `None` if there is not enough memory.
@@ -137,6 +147,13 @@ mod tests {
         assert!(
             PackBuffer::with_room(isize::MAX as usize).is_err() && PackBuffer::with_room(usize::MAX).is_err()
         );
+    }
+
+    #[test]
+    fn zeros_are_no_bytes_of_the_pool() {
+        PackBuffer::with_room(100).unwrap().fill(7);
+        assert_eq!(PackBuffer::zeros(100).unwrap()[..], [0; 100]);
+        assert!(PackBuffer::zeros(0).unwrap().is_empty() && PackBuffer::zeros(usize::MAX).is_err());
     }
 
     #[test]
