@@ -85,6 +85,7 @@ calls! {
     MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int);
     MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int);
     MPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void);
+    MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm);
     MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int);
     MPI_Dist_graph_create_adjacent(
         comm_old: MPI_Comm, indegree: c_int, sources: *const c_int, sourceweights: *const c_int,
@@ -164,6 +165,10 @@ calls! {
     MPI_Graph_neighbors_count(comm: MPI_Comm, rank: c_int, nneighbors: *mut c_int);
     MPI_Group_free(group: *mut MPI_Group);
     MPI_Group_incl(group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group);
+    MPI_Iallreduce(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
+        comm: MPI_Comm, request: *mut MPI_Request
+    );
     MPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request);
     MPI_Improbe(
         source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message,
@@ -172,6 +177,7 @@ calls! {
     MPI_Info_create(info: *mut MPI_Info);
     MPI_Info_free(info: *mut MPI_Info);
     MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char);
+    MPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status);
     MPI_Irecv(
         buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request

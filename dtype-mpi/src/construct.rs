@@ -11,8 +11,8 @@ use dtype_core::{BaseType, Measure, OldType, Program, Step};
 use crate::{Current, Error, Library, Usable, VERSION, errors::checked, shim};
 
 /// Runs a constructor program and commits the resulting datatype. Returns the handle, and `true` if it was
-/// built and must be freed. If `may_split` is set, complex numbers that the library would copy wrongly (see
-/// [`torn`]) become two numbers each.
+/// built and must be freed. If `may_split` is set, complex numbers that the library would copy wrongly become
+/// two numbers each.
 ///
 /// # Errors
 /// [`Error::Construction`] if the size or the true extent of the datatype differs from `asked`.

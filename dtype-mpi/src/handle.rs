@@ -83,7 +83,9 @@ impl Slot {
         if let Some(handle) = self.0.get() {
             return Ok(*handle);
         }
-        built.unused.drain(..).for_each(|handle| free(mpi, handle));
+        for handle in built.unused.drain(..) {
+            free(mpi, handle);
+        }
         let (raw, owned) = without_communicator(mpi, || build(mpi))?;
         if owned && built.next == 0 {
             at_end(free_all);
@@ -119,6 +121,8 @@ fn free(mpi: &Usable, mut handle: Handle) {
 /// Frees every handle when MPI ends.
 fn free_all(mpi: &Usable) {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    std::mem::take(&mut built.handles).into_values().for_each(|handle| free(mpi, handle));
-    built.unused.drain(..).for_each(|handle| free(mpi, handle));
+    let handles = std::mem::take(&mut built.handles).into_values();
+    for handle in handles.chain(built.unused.drain(..)) {
+        free(mpi, handle);
+    }
 }

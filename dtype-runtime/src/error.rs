@@ -178,7 +178,13 @@ pub enum Error {
     #[error("the window cannot be used: {reason}")]
     Window {
         /// The reason.
-        reason: &'static str,
+        reason: String,
+    },
+    /// Another rank has an error in a collective call, so none has a result.
+    #[error("rank {rank} has an error in this call, which its own message describes: no rank has a result")]
+    Elsewhere {
+        /// The rank. If several have errors, the highest of them.
+        rank: i32,
     },
     /// The parts of a distributed array do not fit together.
     #[error("the global array cannot be redistributed: {reason}")]
@@ -480,10 +486,10 @@ impl fmt::Debug for Error {
         }
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
-            Parameter Ascending File Reduction Window Distribution Overlap Meet NotInitialized Finalized
-            Thread Tag Rank NoNeighbours Table Fit NotStarted Neighbour Mismatch Announced Segment Parts
-            Messages Wire Message Unsendable Marshal Memory Datatype Representation Argument Construction
-            Mpi
+            Parameter Ascending File Reduction Window Elsewhere Distribution Overlap Meet NotInitialized
+            Finalized Thread Tag Rank NoNeighbours Table Fit NotStarted Neighbour Mismatch Announced Segment
+            Parts Messages Wire Message Unsendable Marshal Memory Datatype Representation Argument
+            Construction Mpi
         };
         write!(f, "{name}: {self}")
     }

@@ -7,13 +7,13 @@
 //! Handles of this crate come from values of rsmpi, or from calls of MPI. So they are live: condition 1 of
 //! all calls below.
 
-use std::{os::raw::c_int, sync::OnceLock};
+use std::os::raw::c_int;
 
 use ::mpi::ffi::{MPI_Comm, MPI_Datatype};
 use dtype_mpi::Envelope;
 pub(crate) use dtype_mpi::{
-    Current, Handle, Library, Running, SUCCESS, Slot, Usable, at_end, checked, class_of, construct,
-    has_large_counts, is_truncation, no_copy, packed_datatype, predefined, ready, shim, true_code, with_gap,
+    Current, Handle, Library, SUCCESS, Slot, Usable, at_end, checked, class_of, construct, has_large_counts,
+    is_truncation, no_copy, packed_datatype, predefined, ready, running, shim, true_code, with_gap,
     without_communicator,
 };
 
@@ -34,16 +34,6 @@ impl From<dtype_mpi::Error> for Error {
             Of::Mpi { call, code, text } => Self::Mpi { call, code, text },
         }
     }
-}
-
-/// Returns the MPI library that the program runs with.
-#[inline]
-pub(crate) fn running() -> Running {
-    static RUNNING: OnceLock<Running> = OnceLock::new();
-    *RUNNING.get_or_init(|| {
-        let answer = ::mpi::environment::library_version().unwrap_or_default();
-        Running::of(&answer)
-    })
 }
 
 /// Converts the result of an MPI call, whose error is a code. Also reports an error that MPI passed to the

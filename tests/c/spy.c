@@ -1,7 +1,9 @@
 /* Sees through the profiling interface (MPI 4.1 section 15.2) which communicators are made: the contexts of
    segments are nobody's but the library's, and a test that attacks them has to find them. And makes a library
-   that builds other datatypes than it is asked for. */
+   that builds other datatypes than it is asked for, windows elsewhere than it says, and immediate writes that
+   fail. */
 #include <mpi.h>
+#include <stddef.h>
 
 static MPI_Comm made[64];
 static int count;
@@ -22,4 +24,47 @@ void c_make_mistakes(int count) { mistakes = count; }
 
 int MPI_Type_contiguous(int count, MPI_Datatype old, MPI_Datatype *new) {
     return PMPI_Type_contiguous(mistakes > 0 ? (mistakes--, count - 1) : count, old, new);
+}
+
+static int shift;
+
+/* Shifts the memory of the next window by so many bytes against the addresses that other ranks use. */
+void c_shift_window(int bytes) { shift = bytes; }
+
+int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *window) {
+    int code = PMPI_Win_allocate(size + shift, unit, info, comm, base, window);
+    *(char **)base += shift;
+    shift = 0;
+    return code;
+}
+
+static int failures;
+
+/* How many of the next immediate writes are to fail when they complete. If the storage is full, libraries
+   crash or never complete, so a request of this file fails in place of theirs. */
+void c_fail_writes(int count) { failures = count; }
+
+static int query(void *state, MPI_Status *status) {
+    (void)state;
+    MPI_Status_set_elements(status, MPI_BYTE, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_ERR_NO_SPACE;
+}
+
+static int forget(void *state) {
+    (void)state;
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete) {
+    (void)state, (void)complete;
+    return MPI_SUCCESS;
+}
+
+int MPI_File_iwrite_at(MPI_File file, MPI_Offset at, const void *from, int count, MPI_Datatype type,
+                       MPI_Request *request) {
+    if (failures == 0) return PMPI_File_iwrite_at(file, at, from, count, type, request);
+    failures--;
+    int code = MPI_Grequest_start(query, forget, cancel, NULL, request);
+    return code == MPI_SUCCESS ? MPI_Grequest_complete(*request) : code;
 }

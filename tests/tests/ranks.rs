@@ -526,10 +526,46 @@ fn windows_hold_what_all_ranks_have_written() {
     }
 }
 
+/// Each rank compares all of its memory with a model. `DTYPE_SEED` draws other cases.
+#[test]
+fn random_windows_halos_and_redistributions_are_those_of_a_model() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        passes("random-windows", ranks);
+        passes("random-halos", ranks);
+        passes("random-redistributions", ranks);
+    }
+}
+
 #[test]
 fn files_hold_what_all_ranks_have_written() {
     for &ranks in launch::numbers_of_ranks(&[1, 3, 4]) {
         passes("files", ranks);
+    }
+}
+
+/// `DTYPE_SEED` chooses other programs.
+#[test]
+fn random_programs_of_files_leave_the_bytes_of_a_model() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        passes("files-random", ranks);
+    }
+}
+
+#[test]
+fn errors_of_files_are_those_of_all_ranks_and_none_waits() {
+    for &ranks in launch::numbers_of_ranks(&[1, 3]) {
+        for fault in ["forgotten", "bytes", "orders", "far", "blocks", "opened", "alone"] {
+            passes(&format!("files-{fault}"), ranks);
+        }
+    }
+}
+
+/// The output is not checked, because a library may report files that were never closed.
+#[test]
+fn files_may_outlive_mpi() {
+    for &ranks in launch::numbers_of_ranks(&[1, 3]) {
+        let finished = start("files-end", ranks);
+        assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
     }
 }
 
@@ -555,6 +591,24 @@ fn threads_share_one_handle() {
 #[test]
 fn before_and_after_mpi_there_are_errors() {
     passes("before-and-after", 1);
+}
+
+/// The output is not checked, because a library may report messages of receives that were dropped.
+#[test]
+fn guards_end_well_in_every_order_of_calls() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
+        let finished = start("guards", ranks);
+        assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    }
+}
+
+/// The output is not checked, because a library may report requests that were never waited for.
+#[test]
+fn guards_may_outlive_mpi() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
+        let finished = start("guards-beyond-the-end", ranks);
+        assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    }
 }
 
 /// Code of the program may run within each call that takes a closure, or makes, writes, clones or drops a

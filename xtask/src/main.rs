@@ -25,6 +25,7 @@ mod package;
 mod programs;
 mod tables;
 mod test;
+mod uncalled;
 
 /// Sets up MPI, then runs the demo, the benchmarks or the checks.
 #[derive(Parser)]
@@ -96,11 +97,13 @@ enum Task {
 enum Libraries {
     Openmpi,
     Mpich,
-    /// Open MPI and MPICH.
+    /// Open MPI and MPICH, and Intel MPI if its `mpicc` and `mpiexec` are on the path.
     #[default]
     All,
-    /// The newest Open MPI and MPICH, which are wheels on PyPI.
+    /// The newest Open MPI, MPICH and Intel MPI, which are wheels on PyPI.
     Newest,
+    /// Intel MPI, which is a wheel on PyPI.
+    Intel,
     /// All libraries with the ABI of MPI 5, through the newest MPICH.
     Abi,
 }

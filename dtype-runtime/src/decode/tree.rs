@@ -123,6 +123,7 @@ pub(super) fn add_contents(
         return Ok(());
     };
     contents.is_mixed |= kind == ConstructorKind::Struct;
+    contents.has_darrays |= kind == ConstructorKind::Darray;
     contents.nodes.extend(numbers);
     let Arguments { integers, addresses, counts, datatypes, level, .. } =
         Arguments::of(mpi, datatype, numbers, level + 1)?;

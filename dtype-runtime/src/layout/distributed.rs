@@ -198,14 +198,20 @@ impl Indices {
                 Self::Strided { start: a, count: m, step: s },
                 Self::Strided { start: b, count: n, step: t },
             ) => {
+                let none = || [Self::of(Vec::new()), Self::of(Vec::new())];
+                if *m == 0 || *n == 0 {
+                    return none();
+                }
+                let last = (a + (m - 1) * s).min(b + (n - 1) * t);
+                // If the least common multiple is not a `usize`, there is one common index at most.
+                let (period, common) = (t / gcd(*s, *t), (s / gcd(*s, *t)).saturating_mul(*t));
                 // The first index of the first progression that is not before the second one.
                 let skipped = b.saturating_sub(*a).div_ceil(*s);
-                let common = s / gcd(*s, *t) * t;
-                let first = (skipped..*m).take(t / gcd(*s, *t));
-                let first =
-                    first.map(|i| (i, self.at(i))).find(|(_, index)| other.position(*index).is_some());
-                let Some((first, index)) = first else { return [Self::of(Vec::new()), Self::of(Vec::new())] };
-                let last = (a + (m - 1) * s).min(b + (n - 1) * t);
+                let first = (skipped..*m).take(period).map(|i| (i, self.at(i)));
+                let first = first
+                    .take_while(|(_, index)| *index <= last)
+                    .find(|(_, index)| other.position(*index).is_some());
+                let Some((first, index)) = first else { return none() };
                 let count = 1 + (last - index) / common;
                 [
                     Self::Strided { start: first, count, step: common / s },

@@ -86,7 +86,7 @@ macro_rules! own_methods {
         /// Returns a picture of the layout: see [`Layout::draw`].
         ///
         /// # Errors
-        /// [`Error::Tree`] if a displacement overflows.
+        /// [`Error::Tree`](crate::Error::Tree) if a displacement overflows.
         #[cfg(feature = "picture")]
         pub fn draw(&self) -> Result<dtype_core::picture::Picture, $crate::Error> {
             Layout::draw(self)

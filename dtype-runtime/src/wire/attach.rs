@@ -98,7 +98,9 @@ pub(super) fn companion(
 /// threads may make them for other communicators, in another order on another rank.
 fn free_unused(mpi: &Usable) {
     let unused = mem::take(&mut all().unused);
-    unused.into_iter().for_each(|owned| owned.free(mpi));
+    for owned in unused {
+        owned.free(mpi);
+    }
 }
 
 /// Stores the tables that were measured on an attached communicator.
@@ -293,7 +295,9 @@ impl Contexts {
     }
 
     fn free(self, mpi: &Usable) {
-        self.owned().into_iter().for_each(|owned| owned.free(mpi));
+        for owned in self.owned() {
+            owned.free(mpi);
+        }
     }
 
     fn owned(self) -> [Owned; 2] {
@@ -381,8 +385,10 @@ fn free_all(mpi: &Usable) {
         (mem::take(kept), mem::take(unused), mem::take(descriptions), key.take())
     };
     descriptions::end(mpi, &descriptions);
-    kept.into_values().filter_map(|kept| kept.contexts).for_each(|contexts| contexts.free(mpi));
-    unused.into_iter().for_each(|owned| owned.free(mpi));
+    let contexts = kept.into_values().filter_map(|kept| kept.contexts).flat_map(Contexts::owned);
+    for owned in contexts.chain(unused) {
+        owned.free(mpi);
+    }
     // Companions went to the unused ones when the state was dropped.
     free_unused(mpi);
     if let Some(mut key) = key {

@@ -16,17 +16,18 @@
 //! If there are more bytes than fit an MPI count, they are counted in larger units, on which all ranks agree:
 //! see `parts.rs`.
 
-use std::os::raw::c_int;
+use std::{os::raw::c_int, sync::Arc};
 
 use ::mpi::{
     collective::Root,
-    ffi::{self, MPI_Comm, MPI_Datatype},
+    ffi::{self, MPI_Comm},
     topology::Communicator,
 };
 
 use super::{
     Receivable, Sendable,
-    attach::companion,
+    agreement::{number, reduce, together},
+    attach::{Companion, companion},
     broadcast::broadcast,
     exchange::{Ends, PendingExchange, PreparedExchange},
     frame::{checks, draw, fits, seal_size},
@@ -174,7 +175,7 @@ pub trait PackedCollectives: Communicator {
     ///
     /// # Errors
     /// [`Error::Messages`] if there are not as many messages as ranks; otherwise those of
-    /// [`PreparedExchange::start`]. A rank that sends nothing because of an error leaves the others waiting.
+    /// [`PreparedExchange::start`].
     fn start_all_to_all_varcount_packed<'a, S, R>(
         &self,
         messages: &[S],
@@ -185,7 +186,8 @@ pub trait PackedCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        self.prepare_all_to_all_varcount_packed(messages, into)?.start_once(mpi, messages, into)
+        let (companion, ends) = with_all(mpi, self)?;
+        PreparedExchange::start_once(mpi, companion, ends, messages, into)
     }
 
     /// Prepares exchanges of messages and destinations of these sizes, one for each rank
@@ -207,7 +209,8 @@ pub trait PackedCollectives: Communicator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Messages`] if there are not as many messages as ranks; an error if an MPI call fails.
+    /// [`Error::Messages`] if there are not as many messages as ranks; [`Error::Elsewhere`] if another rank
+    /// has an error; an error if an MPI call fails.
     fn prepare_all_to_all_varcount_packed<S, R>(
         &self,
         messages: &[S],
@@ -218,17 +221,27 @@ pub trait PackedCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        let Members { communicator, ranks, .. } = members(mpi, self)?;
-        intracommunicator(mpi, communicator)?;
-        let (companion, tag) = companion(mpi, communicator, 1)?;
-        let peer = |i: usize| Peer { communicator: companion.communicator, rank: i as c_int, tag };
-        let all = || (0..ranks).map(|i| (i, peer(i))).collect();
-        let ends = Ends { sends: all(), receives: all(), lengths: [ranks; 2] };
-        PreparedExchange::new(companion, ends, messages, into)
+        let (companion, ends) = with_all(mpi, self)?;
+        let all = companion.communicator;
+        together(mpi, all, PreparedExchange::new(companion, ends, messages, into))
     }
 }
 
 impl<C: Communicator + ?Sized> PackedCollectives for C {}
+
+/// Returns the ends of messages between all ranks. All ranks must make this call.
+fn with_all(
+    mpi: &Usable,
+    communicator: &(impl Communicator + ?Sized),
+) -> Result<(Arc<Companion>, Ends), Error> {
+    let Members { communicator, ranks, .. } = members(mpi, communicator)?;
+    intracommunicator(mpi, communicator)?;
+    let (companion, tag) = companion(mpi, communicator, 1)?;
+    let peer = |i: usize| Peer { communicator: companion.communicator, rank: i as c_int, tag };
+    let all = || (0..ranks).map(|i| (i, peer(i))).collect();
+    let ends = Ends { sends: all(), receives: all(), lengths: [ranks; 2] };
+    Ok((companion, ends))
+}
 
 /// Collective calls with a root, on packed bytes.
 ///
@@ -677,69 +690,6 @@ fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed<'_>, message: &M) -> Result<
         unsafe { mpi.MPI_Alltoall(from, count, kind, to, count, kind, communicator) }
     })?;
     Ok((all, parts))
-}
-
-/// Returns the datatype of the numbers that ranks exchange.
-fn number() -> MPI_Datatype {
-    // SAFETY: a constant of the library.
-    unsafe { ffi::RSMPI_UINT64_T }
-}
-
-/// Reduces each number over all ranks, with an operation for numbers (`MPI_Allreduce`).
-fn reduce<const N: usize>(
-    mpi: &Usable,
-    communicator: MPI_Comm,
-    own: [u64; N],
-    operation: ffi::MPI_Op,
-) -> Result<[u64; N], Error> {
-    let mut all = [0; N];
-    reduce_into(mpi, communicator, &own, &mut all, operation)?;
-    Ok(all)
-}
-
-/// Like [`reduce`], for lists of equally many numbers, which all ranks have.
-fn reduce_into(
-    mpi: &Usable,
-    communicator: MPI_Comm,
-    own: &[u64],
-    all: &mut [u64],
-    operation: ffi::MPI_Op,
-) -> Result<(), Error> {
-    called(mpi, "MPI_Allreduce", communicator, || {
-        let count = own.len().min(all.len()) as c_int;
-        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        // SAFETY: both lists have `count` numbers.
-        unsafe { mpi.MPI_Allreduce(from, to, count, number(), operation, communicator) }
-    })
-}
-
-/// Returns the least and the greatest of each of the numbers of all ranks. MPICH 4.0 compares numbers as
-/// signed ones, so each must be less than 2⁶³.
-pub(super) fn least_and_greatest<const N: usize>(
-    mpi: &Usable,
-    communicator: MPI_Comm,
-    own: [u64; N],
-) -> Result<[[u64; 2]; N], Error> {
-    const MOST: u64 = i64::MAX as u64;
-    let (own, mut all) = (own.map(|number| [MOST - number, number]), [[0; 2]; N]);
-    // SAFETY: a constant of the library.
-    let greatest = unsafe { ffi::RSMPI_MAX };
-    reduce_into(mpi, communicator, own.as_flattened(), all.as_flattened_mut(), greatest)?;
-    Ok(all.map(|[rest, greatest]| [MOST - rest, greatest]))
-}
-
-/// Returns the sum of the numbers of all lower ranks, and the sum of those of all ranks.
-pub(super) fn sums(mpi: &Usable, communicator: MPI_Comm, own: u64) -> Result<[u64; 2], Error> {
-    // SAFETY: a constant of the library.
-    let sum = unsafe { ffi::RSMPI_SUM };
-    let mut up_to_this = 0u64;
-    called(mpi, "MPI_Scan", communicator, || {
-        let (from, to) = ((&raw const own).cast(), (&raw mut up_to_this).cast());
-        // SAFETY: every rank has one number.
-        unsafe { mpi.MPI_Scan(from, to, 1, number(), sum, communicator) }
-    })?;
-    let [all] = reduce(mpi, communicator, [own], sum)?;
-    Ok([up_to_this - own, all])
 }
 
 /// The number of bytes for which every rank is expected to have the memory.

@@ -263,13 +263,18 @@ impl PreparedExchange {
 
     /// Like [`start`](Self::start), for an exchange that is made once.
     pub(super) fn start_once<'a, S: Read, R: Write>(
-        mut self,
         mpi: &Usable,
+        companion: Arc<Companion>,
+        ends: Ends,
         messages: &[S],
         into: &'a mut [R],
     ) -> Result<PendingExchange<'a, R>, Error> {
-        self.send(mpi, messages, into)?;
-        Ok(PendingExchange { exchange: Lent::Own(self), into })
+        if let Err(error) = ends.check(messages.len(), into.len()) {
+            return Err(ends.refuse(mpi, companion, error));
+        }
+        let mut exchange = Self::new(companion, ends, messages, into)?;
+        exchange.send(mpi, messages, into)?;
+        Ok(PendingExchange { exchange: Lent::Own(exchange), into })
     }
 
     /// Checks that messages have the sizes that were prepared.
@@ -317,6 +322,12 @@ impl Ends {
             ends.iter().zip(sizes).map(|((_, peer), size)| Planned { peer: *peer, size: *size }).collect()
         };
         [planned(&self.sends, sends), planned(&self.receives, receives)]
+    }
+
+    /// Sends messages without bytes, so that no rank waits for this one, which has an error.
+    pub(super) fn refuse(&self, mpi: &Usable, companion: Arc<Companion>, error: Error) -> Error {
+        let nothing = [vec![0; self.sends.len()], vec![0; self.receives.len()]];
+        Exchange::refuse(mpi, companion, Ok(self.planned(nothing.each_ref().map(Vec::as_slice))), error)
     }
 
     /// Checks the lengths of the lists of messages and destinations.

@@ -5,7 +5,7 @@
 //! array while messages are under way, and to forget the guard. A blocking exchange may go directly from the
 //! array and into it, where that was measured to be faster.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, os::raw::c_int, sync::Arc};
 
 use ::mpi::{
     ffi::MPI_Comm,
@@ -14,6 +14,7 @@ use ::mpi::{
 };
 
 use super::{
+    agreement::together,
     attach::{Companion, companion},
     blocks::wire_size,
     exchange::{Exchange, Lent, Planned, directly},
@@ -89,7 +90,8 @@ impl<const D: usize> Halo<D> {
     ///
     /// # Errors
     /// [`Error::Parameter`] if the communicator has another number of dimensions, or if a dimension of the
-    /// array is too short for the widths; [`Error::Memory`]; an error if an MPI call fails.
+    /// array is too short for the widths; [`Error::Memory`]; [`Error::Elsewhere`] if another rank has an
+    /// error; an error if an MPI call fails.
     pub fn on<T: MpiDatatype>(
         &self,
         communicator: &CartesianCommunicator,
@@ -98,6 +100,18 @@ impl<const D: usize> Halo<D> {
         let raw = communicator.as_raw();
         // If an error of this rank came before, the tags of the ranks would differ from then on.
         let (companion, tags) = companion(mpi, raw, 3u32.saturating_pow(D as u32))?;
+        let (all, made) = (companion.communicator, self.exchange_of(mpi, communicator, companion, tags));
+        together(mpi, all, made)
+    }
+
+    /// Makes the exchange of this rank.
+    fn exchange_of<T: MpiDatatype>(
+        &self,
+        mpi: &Usable,
+        communicator: &CartesianCommunicator,
+        companion: Arc<Companion>,
+        tags: c_int,
+    ) -> Result<HaloExchange<T, D>, Error> {
         let grid = Grid::<D>::of(communicator)?;
         let parts = self.parts::<T>()?;
         let at = |rank, direction| Peer {
@@ -313,7 +327,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     fn start_at(&mut self, mpi: &Usable, places: &[Place]) -> Result<(), Error> {
         let arrays = places.iter().fold(0usize, |arrays, place| arrays.saturating_add(place.copies));
         if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
-            self.prepare(mpi, arrays)?;
+            self.prepare(mpi, arrays).map_err(|error| self.refuse(mpi, error))?;
         }
         let Self { sends, prepared, .. } = self;
         match prepared {

@@ -75,6 +75,7 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 
+mod agreement;
 mod attach;
 mod auto;
 mod blocks;
@@ -84,7 +85,6 @@ mod collective;
 mod descriptions;
 mod exchange;
 mod file;
-mod file_view;
 mod frame;
 mod halo;
 mod immediate;

@@ -14,8 +14,9 @@ use ::mpi::{
 
 use super::{
     Receivable, Sendable,
+    agreement::together,
     attach::{Companion, companion},
-    exchange::{Ends, Exchange, PendingExchange, PreparedExchange},
+    exchange::{Ends, PendingExchange, PreparedExchange},
     members::{Members, intracommunicator, members},
     request::Peer,
     sendable::{Borrowed, pack_with_room},
@@ -101,7 +102,10 @@ pub trait NeighbourCollectives: Communicator {
             Ok(size) => size,
             Err(error) => return Err(around.send_nothing(mpi, error)),
         };
-        let packed = pack_with_room(message, 0)?;
+        let packed = match pack_with_room(message, 0) {
+            Ok(packed) => packed,
+            Err(error) => return Err(around.send_nothing(mpi, error)),
+        };
         let sent: Vec<_> = (0..neighbours).map(|i| Borrowed(&packed[i * size..][..size])).collect();
         receive_parts(mpi, around, &sent, into)
     }
@@ -136,14 +140,16 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        Around::of(mpi, self)?.prepared(messages, into)?.start_once(mpi, messages, into)
+        let Around { companion, ends } = Around::of(mpi, self)?;
+        PreparedExchange::start_once(mpi, companion, ends, messages, into)
     }
 
     /// Prepares [`neighbour_all_to_all_varcount_packed`](Self::neighbour_all_to_all_varcount_packed) for
     /// messages and destinations of these sizes (`MPI_Neighbor_alltoallw_init`).
     ///
     /// # Errors
-    /// The errors of [`neighbour_all_to_all_varcount_packed`](Self::neighbour_all_to_all_varcount_packed).
+    /// [`Error::Messages`] if there are not as many messages as neighbours; [`Error::NoNeighbours`];
+    /// [`Error::Elsewhere`] if another rank has an error; an error if an MPI call fails.
     fn prepare_neighbour_all_to_all_varcount_packed<S, R>(
         &self,
         messages: &[S],
@@ -154,7 +160,9 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        Around::of(mpi, self)?.prepared(messages, into)
+        let around = Around::of(mpi, self)?;
+        let communicator = around.companion.communicator;
+        together(mpi, communicator, around.prepared(messages, into))
     }
 }
 
@@ -179,8 +187,8 @@ impl<C: Communicator + ?Sized> NeighbourCollectives for C {}
 /// ```
 ///
 /// # Errors
-/// [`Error::Rank`] if a neighbour is no rank of the communicator: other ranks then wait for this one. An
-/// error if an MPI call fails.
+/// [`Error::Rank`] if a neighbour is no rank of the communicator; [`Error::Elsewhere`] if another rank has an
+/// error; an error if an MPI call fails.
 pub fn distributed_graph<C: Communicator + ?Sized>(
     communicator: &C,
     sources: &[Rank],
@@ -190,10 +198,10 @@ pub fn distributed_graph<C: Communicator + ?Sized>(
     let Members { communicator: raw, ranks, .. } = members(mpi, communicator)?;
     intracommunicator(mpi, raw)?;
     let ranks = ranks as Rank;
-    if let Some(&rank) = sources.iter().chain(destinations).find(|rank| !(0..ranks).contains(rank)) {
-        return Err(Error::Rank { rank, ranks });
-    }
-    let [from, to] = [count_of(sources)?, count_of(destinations)?];
+    let mut strangers = sources.iter().chain(destinations).filter(|rank| !(0..ranks).contains(*rank));
+    let named = strangers.next().map_or(Ok(()), |rank| Err(Error::Rank { rank: *rank, ranks }));
+    let counts = named.and_then(|()| Ok([count_of(sources)?, count_of(destinations)?]));
+    let [from, to] = together(mpi, raw, counts)?;
     let mut graph = raw;
     called(mpi, "MPI_Dist_graph_create_adjacent", raw, || {
         // SAFETY: the lists have as many ranks as is said; edges have no weights; there is room for a handle.
@@ -273,9 +281,7 @@ impl Around {
 
     /// Sends messages without bytes, so that no neighbour waits for this rank, which has an error.
     fn send_nothing(self, mpi: &Usable, error: Error) -> Error {
-        let Self { companion, ends } = self;
-        let nothing = [vec![0; ends.sends.len()], vec![0; ends.receives.len()]];
-        Exchange::refuse(mpi, companion, Ok(ends.planned(nothing.each_ref().map(Vec::as_slice))), error)
+        self.ends.refuse(mpi, self.companion, error)
     }
 }
 
@@ -302,7 +308,10 @@ where
         return around.exchange(mpi, sent, nothing);
     }
     // Parts without a neighbour stay as they are.
-    let mut packed = pack_with_room(into, 0)?;
+    let mut packed = match pack_with_room(into, 0) {
+        Ok(packed) => packed,
+        Err(error) => return Err(around.send_nothing(mpi, error)),
+    };
     let whole = &mut packed[..size * neighbours];
     let mut parts: Vec<ValuesMut<'_, u8>> = if size == 0 {
         std::iter::repeat_with(|| ValuesMut(&mut [])).take(neighbours).collect()

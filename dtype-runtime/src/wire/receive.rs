@@ -178,7 +178,7 @@ impl Posted {
         wait: bool,
     ) -> Result<Option<Status>, Error> {
         let Some(request) = &mut self.request else { return Ok(Some(status_of_nobody())) };
-        let Some(outcome) = request.advance(wait)? else { return Ok(None) };
+        let Some(outcome) = request.advance(mpi, wait) else { return Ok(None) };
         let descriptions = self.descriptions.as_deref();
         arrived(mpi, message, self.room, outcome, request.buffer(), descriptions).map(Some)
     }
@@ -209,7 +209,7 @@ impl<M: Write> PostedTyped<M> {
 
     /// Waits until the message has arrived.
     pub fn wait(self, mpi: &Usable) -> Result<(), Error> {
-        let Some(outcome) = self.request?.advance(true)? else { return Ok(()) };
+        let Some(outcome) = self.request?.advance(mpi, true) else { return Ok(()) };
         let status = status_of(mpi, &self.message, outcome)?;
         fits(&self.message, size_of(mpi, &status), Some((status.MPI_SOURCE, status.MPI_TAG)))
     }

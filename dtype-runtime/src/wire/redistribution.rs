@@ -279,7 +279,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     unsafe fn start_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
         let arrays = same_copies(from, to)?;
         if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
-            self.prepare(mpi, arrays)?;
+            self.prepare(mpi, arrays).map_err(|error| self.refuse(mpi, error))?;
         }
         let Self { sends, prepared, .. } = self;
         if let Some((_, exchange)) = prepared {

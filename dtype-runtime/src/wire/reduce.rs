@@ -22,7 +22,7 @@ use ::mpi::{
 use dtype_mpi::{Attribute, OnDatatype};
 
 use super::{
-    collective::least_and_greatest,
+    agreement::least_and_greatest,
     members::{Members, Rooted, intracommunicator, members},
 };
 use crate::{

@@ -323,6 +323,8 @@ pub(super) struct Request {
     is_receive: bool,
     /// `true` for a transfer between a file and the buffer.
     is_of_file: bool,
+    /// The outcome, as soon as MPI has told it. MPI tells it once, but `is_done` and `wait` both need it.
+    outcome: Option<Outcome>,
     buffer: Option<PackBuffer>,
     /// Makes the type neither `Send` nor `Sync`: if only one thread may call MPI, no other thread may
     /// complete the request.
@@ -333,7 +335,7 @@ impl Request {
     fn new(is_receive: bool) -> Self {
         // SAFETY: a constant of the library.
         let raw = unsafe { ffi::RSMPI_REQUEST_NULL };
-        Self { raw, is_receive, is_of_file: false, buffer: None, thread: PhantomData }
+        Self { raw, is_receive, is_of_file: false, outcome: None, buffer: None, thread: PhantomData }
     }
 
     /// Starts to receive into a buffer.
@@ -394,18 +396,24 @@ impl Request {
         self.raw == unsafe { ffi::RSMPI_REQUEST_NULL }
     }
 
-    /// Returns the outcome of the transfer if it is complete; if `wait` is set, waits until it is.
-    pub fn advance(&mut self, wait: bool) -> Result<Option<Outcome>, Error> {
-        let mpi = &ready()?;
-        if self.is_complete() {
-            return Ok(Some(Ok(no_status())));
+    /// Returns the outcome of the transfer if it is complete; if `wait` is set, waits until it is. Later
+    /// calls return the same outcome.
+    pub fn advance(&mut self, mpi: &Usable, wait: bool) -> Option<Outcome> {
+        if self.outcome.is_none() && self.is_complete() {
+            return Some(Ok(no_status()));
         }
-        Ok(without_communicator(mpi, || self.complete(mpi, wait)))
+        if self.outcome.is_none() {
+            self.outcome = without_communicator(mpi, || self.complete(mpi, wait));
+        }
+        self.outcome
     }
 
     /// Returns `true` if the transfer is complete. MPI must be usable, but may be in `MPI_Finalize`.
     pub fn is_over(&mut self, mpi: &Usable) -> bool {
-        self.is_complete() || without_communicator(mpi, || self.complete(mpi, false)).is_some()
+        if !self.is_complete() {
+            self.outcome = self.outcome.or_else(|| without_communicator(mpi, || self.complete(mpi, false)));
+        }
+        self.is_complete() || self.outcome.is_some()
     }
 
     /// Frees an active request if its transfer is complete, and returns the outcome; if `wait` is set, waits
@@ -458,7 +466,7 @@ impl Request {
 
     /// Returns `true` if the message has been sent; if `wait` is set, waits until it has been.
     pub fn is_sent(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
-        match self.advance(wait)? {
+        match self.advance(mpi, wait) {
             None => Ok(false),
             Some(Ok(_)) => Ok(true),
             Some(Err(code)) => Ok(checked(mpi, "MPI_Wait", code).map(|()| true)?),

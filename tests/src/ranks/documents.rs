@@ -60,6 +60,8 @@ fn partner(world: &SimpleCommunicator) -> Process<'_> {
     world.process_at_rank(world.rank() ^ 1)
 }
 
+/// Checks that values are equal. Their types are the same, so that those of received values can be inferred.
+#[allow(clippy::needless_pass_by_value)]
 fn equal<T: PartialEq + Debug>(found: T, expected: T) {
     assert_eq!(found, expected);
 }
@@ -206,7 +208,7 @@ fn arrays(world: &SimpleCommunicator) -> Result<(), Error> {
     equal(&into, &from_each);
     let root = world.process_at_rank(0);
     if rank == 0 {
-        into.iter_mut().for_each(|values| values.fill(-1));
+        into = vec![vec![-1; n]; n];
         root.gather_varcount_packed_into_root(&views[0], &mut into)?;
         equal(&into, &from_each);
     } else {

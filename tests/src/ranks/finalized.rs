@@ -97,7 +97,9 @@ const CASES: &[Case] = &[
     }),
     ("immediate_send_message", |world| match world.rank() {
         0 => {
-            scope(|scope| drop(world.process_at_rank(1).immediate_send_message(scope, &Treacherous::Written)))
+            scope(|scope| {
+                drop(world.process_at_rank(1).immediate_send_message(scope, &Treacherous::Written));
+            });
         }
         _ => drop(world.process_at_rank(0).receive_message::<u8>()),
     }),
@@ -113,10 +115,12 @@ const CASES: &[Case] = &[
         0 => drop(world.process_at_rank(1).send_packed(&[1u64, 2])),
         _ => drop(world.process_at_rank(0).receive_values::<Defaulted>().map(|(values, _)| values[0].value)),
     }),
-    ("drop of a value", |world| match world.rank() {
-        0 => drop(world.process_at_rank(1).send_message::<Vec<Dropped>>(&Vec::new())),
-        _ => {
-            let mut kept = vec![Dropped::default()];
+    ("drop of a value", |world| {
+        let mut kept = vec![Dropped::default()];
+        if world.rank() == 0 {
+            std::mem::forget(kept);
+            drop(world.process_at_rank(1).send_message::<Vec<Dropped>>(&Vec::new()));
+        } else {
             drop(world.process_at_rank(0).receive_message_into(&mut kept));
         }
     }),

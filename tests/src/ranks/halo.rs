@@ -216,7 +216,7 @@ impl<const D: usize> Divided<'_, D> {
 }
 
 /// Divides a random grid among the ranks, and exchanges.
-fn random<const D: usize>(world: &SimpleCommunicator, random: &mut Random, case: usize) {
+pub fn random<const D: usize>(world: &SimpleCommunicator, random: &mut Random, case: usize) {
     // A random factorization of the number of ranks.
     let (mut lengths, mut rest) = ([1; D], world.size() as usize);
     for length in &mut lengths[1..] {
@@ -455,10 +455,19 @@ pub fn faults(world: &SimpleCommunicator) {
         assert_eq!((cells[0], cells[5]), (f64::from(before), f64::from(after)));
     };
 
-    // An error of one rank, in the first call on the communicator and later: the others go on.
+    // An error of one rank, in the first call on the communicator and later: an error of all, which go on.
     for _ in 0..2 {
-        let own_cells = if rank == 0 { 0 } else { 2 };
-        assert_eq!(Halo::new([2 + own_cells], 1).on::<f64>(&ring).is_err(), rank == 0);
+        let halo = Halo::new([if rank == 0 { 2 } else { 4 }], 1);
+        let is_refused = |refused: Result<(), Error>| match refused {
+            Err(Error::Parameter { .. }) => rank == 0,
+            Err(Error::Elsewhere { rank: 0 }) => rank > 0,
+            _ => false,
+        };
+        let mut cells = vec![f64::from(rank); halo.sizes[0]];
+        assert!(is_refused(halo.on::<f64>(&ring).map(|_| ())));
+        assert!(is_refused(halo.exchange(&ring, &mut cells)));
+        assert!(is_refused(halo.start(&ring, &mut cells).map(|_| ())));
+        assert!(cells.iter().all(|cell| *cell == f64::from(rank)));
         is_right(&mut Halo::new([6], 1).on(&ring).unwrap());
     }
 

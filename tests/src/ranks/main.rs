@@ -9,6 +9,7 @@ mod engine;
 mod exchange;
 mod files;
 mod finalized;
+mod guards;
 mod halo;
 mod inspect;
 mod layouts;
@@ -16,6 +17,7 @@ mod lifecycle;
 mod messages;
 mod neighbours;
 mod prepared;
+mod random;
 mod redistribution;
 mod rest;
 mod samples;
@@ -94,13 +96,27 @@ fn main() {
         "prepared" => with_world(prepared::prepared),
         "reductions" => with_world(prepared::reductions),
         "windows" => with_world(windows::windows),
+        "random-windows" => with_world(random::windows),
+        "random-halos" => with_world(random::halos),
+        "random-redistributions" => with_world(random::redistributions),
         "files" => with_world(files::files),
+        "files-random" => with_world(files::random::programs),
+        "files-forgotten" => with_world(files::faults::forgotten),
+        "files-bytes" => with_world(files::faults::elements_as_bytes),
+        "files-orders" => with_world(files::guards::orders),
+        "files-end" => files::faults::after_the_end(),
+        "files-far" => with_world(files::faults::far),
+        "files-blocks" => with_world(files::faults::many_blocks),
+        "files-opened" => with_world(files::faults::opened_by_some),
+        "files-alone" => with_world(files::faults::of_one_rank),
         "redistribution" => with_world(redistribution::redistributions),
         "redistribution-rest" => with_world(redistribution::rest),
         "neighbourhood" => with_world(rest::neighbourhood),
         "between-groups" => with_world(rest::between_groups),
         "threads" => lifecycle::threads(),
         "outlived" => with_world(lifecycle::outlived),
+        "guards" => with_world(guards::orders),
+        "guards-beyond-the-end" => guards::beyond_the_end(),
         "finalized-names" => finalized::names(),
         "finalized-within" => finalized::within(),
         "before-and-after" => lifecycle::before_and_after(),

@@ -6,7 +6,7 @@ use dtype_runtime::{
     DynamicLayout, Error, layout,
     layout::{ArrayOrder, Subarray, split_mut},
     traits::*,
-    wire::distributed_graph,
+    wire::{PendingExchange, distributed_graph},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
@@ -58,14 +58,20 @@ fn along(world: &impl NeighbourCollectives, destinations: usize, arriving: &[Opt
         assert_eq!(into, expected);
     }
     let longer: Vec<Vec<u32>> = sent.iter().map(|sent| [&sent[..], &[1]].concat()).collect();
+    let mut has_error = true;
     if destinations > 0 {
         assert!(matches!(
             world.prepare_neighbour_all_to_all_varcount_packed(&sent[1..], &into),
             Err(Error::Messages { what: "messages to send", .. })
         ));
     } else {
-        let _ = world.prepare_neighbour_all_to_all_varcount_packed(&sent, &into).unwrap();
+        // An error of a rank with destinations is one of all.
+        let others = world.prepare_neighbour_all_to_all_varcount_packed(&sent, &into).map(|_| ());
+        assert!(matches!(others, Ok(()) | Err(Error::Elsewhere { .. })), "{others:?}");
+        has_error = others.is_err();
     }
+    let all = world.all_gather_vec(&[destinations > 0, has_error]).unwrap();
+    assert!(all.iter().all(|[_, has_error]| *has_error == all.iter().any(|[sends, _]| *sends)));
     // All ranks with destinations have an error, and none waits for them.
     let refused = prepared.exchange(&longer, &mut into);
     let sends_something = destinations > 0 && arriving.iter().any(Option::is_some);
@@ -94,6 +100,7 @@ fn along(world: &impl NeighbourCollectives, destinations: usize, arriving: &[Opt
 }
 
 /// Exchanges with the neighbours in grids and graphs.
+#[allow(clippy::too_many_lines, reason = "one topology after another")]
 pub fn neighbours(world: &SimpleCommunicator) {
     let (rank, size) = (world.rank(), world.size());
     let mut drawn = Random(dtype_tests::seed(53));
@@ -171,6 +178,25 @@ pub fn neighbours(world: &SimpleCommunicator) {
             &mut [[0u8; 1]; 2],
         );
         assert_eq!(matches!(short, Err(Error::Messages { .. })), rank == 0);
+        // Lists of one rank that are too short, in calls that start and prepare.
+        let (sent, mut room) = ([[2u8; 1]; 2], [[0u8; 1]; 2]);
+        let sent = &sent[usize::from(rank == 0)..];
+        let short = ring.start_neighbour_all_to_all_varcount_packed(sent, &mut room);
+        match short.and_then(PendingExchange::finish) {
+            Err(Error::Messages { .. }) => assert_eq!(rank, 0),
+            Err(Error::Neighbour { rank: 0, .. }) => assert!(is_near),
+            short => assert!(short.is_ok() && rank > 0 && !is_near, "{short:?}"),
+        }
+        match ring.prepare_neighbour_all_to_all_varcount_packed(sent, &room) {
+            Err(Error::Messages { .. }) => assert_eq!(rank, 0),
+            short => assert!(rank > 0 && matches!(short, Err(Error::Elsewhere { rank: 0 })), "{short:?}"),
+        }
+        // A rank that does not exist.
+        let sources = [size - i32::from(rank > 0)];
+        match distributed_graph(world, &sources, &[]) {
+            Err(Error::Rank { .. }) => assert_eq!(rank, 0),
+            graph => assert!(rank > 0 && matches!(graph, Err(Error::Elsewhere { rank: 0 }))),
+        }
         ring.neighbour_all_to_all_packed(&odd[..2], &mut into[..]).unwrap();
     }
 
@@ -268,10 +294,13 @@ pub fn each(world: &SimpleCommunicator) {
         assert_eq!(matches!(gathered, Err(Error::Messages { .. })), rank == root);
         assert_eq!(one, [0]);
     }
-    // The wrong number of messages to all.
+    // The wrong number of messages to all, on one rank: an error on all.
     let mut into = vec![[0u8; 1]; ranks];
-    assert!(matches!(
-        world.start_all_to_all_varcount_packed(&vec![[1u8; 1]; ranks + 1], &mut into),
-        Err(Error::Messages { .. })
-    ));
+    let sent = vec![[1u8; 1]; if rank == 0 { ranks + 1 } else { ranks }];
+    let refused = world.start_all_to_all_varcount_packed(&sent, &mut into).and_then(PendingExchange::finish);
+    assert_eq!(matches!(refused, Err(Error::Messages { .. })), rank == 0, "{refused:?}");
+    assert!(rank == 0 || matches!(refused, Err(Error::Neighbour { rank: 0, .. })), "{refused:?}");
+    let refused = world.prepare_all_to_all_varcount_packed(&sent, &into).map(|_| ());
+    assert_eq!(matches!(refused, Err(Error::Messages { .. })), rank == 0, "{refused:?}");
+    assert!(rank == 0 || refused == Err(Error::Elsewhere { rank: 0 }), "{refused:?}");
 }

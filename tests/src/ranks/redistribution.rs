@@ -15,8 +15,8 @@ use crate::engine::Random;
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Mixed {
-    is_odd: bool,
-    number: u64,
+    pub is_odd: bool,
+    pub number: u64,
 }
 
 /// An element that travels as its bytes.
@@ -241,9 +241,10 @@ fn check<T: Element, const D: usize>(
     Ok(())
 }
 
-fn random<const D: usize>(world: &SimpleCommunicator, drawn: &mut Random, case: usize) {
+/// Redistributes a random array between random distributions.
+pub fn random<const D: usize>(world: &SimpleCommunicator, drawn: &mut Random, case: usize) {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
-    let gsizes = std::array::from_fn(|_| drawn.below(if D == 3 { 6 } else { 10 }));
+    let gsizes = std::array::from_fn(|_| drawn.below([0, 10, 10, 6, 4][D]));
     let [from, to] = std::array::from_fn(|_| distribution::<D>(drawn, gsizes, rank, ranks));
     let name = format!("case {case} of {gsizes:?}");
     check::<f64, D>(world, gsizes, [&from, &to], &name).unwrap();
@@ -332,6 +333,21 @@ pub fn rest(world: &SimpleCommunicator) {
     let mut copied = vec![0.0; 4 * n];
     back.run(&own_rows, &mut copied).unwrap();
     assert_eq!(copied, own_rows);
+
+    // Numbers of processes whose least common multiple is no number of the machine.
+    let far = |processes: usize| Darray {
+        rank,
+        gsizes: [ranks],
+        distributions: [Distribution::Cyclic(None)],
+        psizes: [processes],
+        order: ArrayOrder::RowMajor,
+    };
+    for [a, b] in [[1 << 40, (1 << 40) - 1], [(1 << 63) - 1, 1 << 62], [3, usize::MAX]] {
+        let (a, b) = (far(a.max(ranks)), far(b));
+        let mut moved = [0.0];
+        Redistribution::new(world, &a, &b).unwrap().run(&[number(rank, 0)], &mut moved).unwrap();
+        assert_eq!(moved, [number(rank, 0)]);
+    }
 
     mistakes(world, &rows, &columns);
 }

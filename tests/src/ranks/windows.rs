@@ -1,12 +1,15 @@
 //! One-sided transfers: every rank computes what all ranks write, and compares.
 
-use std::panic::{self, AssertUnwindSafe};
+use std::{
+    os::raw::c_int,
+    panic::{self, AssertUnwindSafe},
+};
 
 use dtype_runtime::{
     Error, MpiDatatype, layout,
     layout::{ArrayOrder, Subarray},
     traits::*,
-    wire::{Lock, passive_window, window},
+    wire::{Lock, Window, passive_window, window},
 };
 use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*};
 
@@ -31,6 +34,9 @@ pub fn windows(world: &SimpleCommunicator) {
     tickets(world);
     leavers(world);
     mistakes(world);
+    absent(world);
+    aligned(world);
+    shifted(world);
 }
 
 /// In each epoch, each rank puts a column into a box of its own in every window, and gets a box of another
@@ -334,6 +340,20 @@ fn mistakes(world: &SimpleCommunicator) {
         assert!(matches!(refused, Err(Error::Signature { byte: 0, .. })), "{refused:?}");
     })
     .unwrap();
+    // A target that selects an element twice is erroneous in MPI. It may be read.
+    let (own, mut into, mut values) = ([7u64; 3], [0u64; 3], [1u64, 2, 3, 4]);
+    let (list, n) = ([0, 3, 0], values.len());
+    let twice = layout!(u64[n] => {list}).unwrap();
+    window(world, &mut values, |window| {
+        let refused = window.fence(|epoch| {
+            let sum = SystemOperation::sum();
+            [epoch.put(&own, rank, &twice), epoch.accumulate(&own, sum, rank, &twice)]
+        });
+        assert_eq!(refused, Ok([Err(Error::Overlap), Err(Error::Overlap)]));
+        window.fence(|epoch| epoch.get(&mut into, rank, &twice)).unwrap().unwrap();
+    })
+    .unwrap();
+    assert_eq!((into, values), ([1, 4, 1], [1, 2, 3, 4]));
     // Another type on one rank: an error on all.
     if ranks > 1 {
         let refused = if rank == 0 {
@@ -352,4 +372,138 @@ fn mistakes(world: &SimpleCommunicator) {
     drop(panic::take_hook());
     assert_eq!(panicked.is_err(), rank == 0);
     window(world, &mut values, |window| window.fence(|_| ()).unwrap()).unwrap();
+}
+
+/// Ranks that name one another in an exchange in which one of them does not take part: an error on both, and
+/// the next exchange is right.
+fn absent(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let own = 7u64;
+    let whole = layout!(u64[1] => [..]);
+    for wrong in 0..ranks {
+        let others: Vec<i32> = (0..ranks).filter(|other| *other != wrong).collect();
+        // In a ring of the others, each writes to the next one.
+        let ring = |window: &mut Window<'_, u64>| {
+            let Some(at) = others.iter().position(|other| *other == rank) else { return };
+            let around = |step: usize| others[(at + step) % others.len()];
+            let (next, previous) = (around(1), around(others.len() - 1));
+            window.values_mut()[0] = 0;
+            window.exchange(&[next], &[previous], |epoch| epoch.put(&own, next, &whole)).unwrap().unwrap();
+            assert_eq!(window.values(), [7]);
+        };
+        let is_refused = |refused: Result<(), Error>| match refused {
+            Err(Error::Window { reason }) => reason.contains(&format!("rank {wrong} does not take part")),
+            _ => false,
+        };
+        // A rank has left.
+        window(world, &mut [0u64], |window| {
+            if rank == wrong {
+                return;
+            }
+            for _ in 0..2 {
+                assert!(is_refused(window.exchange(&[wrong], &[], |_| ())));
+                assert!(is_refused(window.exchange(&[], &[wrong], |_| ())));
+                // Those that take part are in the epoch nevertheless, without transfers.
+                let all: Vec<i32> = (0..ranks).collect();
+                assert!(is_refused(window.exchange(&all, &all, |_| ())));
+                ring(window);
+            }
+        })
+        .unwrap();
+        window(world, &mut [0u64], |window| {
+            // A rank names ranks that do not exist.
+            if rank == wrong {
+                let mut targets = others.clone();
+                targets.push(ranks);
+                let refused = window.exchange(&targets, &[], |_| ());
+                assert_eq!(refused, Err(Error::Rank { rank: ranks, ranks }));
+            } else {
+                assert!(is_refused(window.exchange(&[], &[wrong], |_| ())));
+            }
+            ring(window);
+            // A rank has another part than the others expect.
+            if rank == wrong {
+                let refused = window.exchange(&others, &[], |_| ());
+                assert_eq!(refused.is_err(), ranks > 1);
+                assert!(window.exchange(&[rank], &[], |_| ()).is_err());
+                window.exchange(&[rank], &[rank], |epoch| epoch.put(&own, rank, &whole)).unwrap().unwrap();
+                assert_eq!(window.values(), [7]);
+            } else {
+                assert!(is_refused(window.exchange(&[wrong], &[wrong], |_| ())));
+            }
+            ring(window);
+            // A rank makes another call, in which it waits for the others until they have left.
+            if rank == wrong {
+                assert_eq!(window.fence(|_| ()).is_err(), ranks > 1);
+            } else {
+                assert!(is_refused(window.exchange(&[wrong], &[], |_| ())));
+                ring(window);
+            }
+        })
+        .unwrap();
+    }
+}
+
+/// Numbers that lie at multiples of 64 and of 4096 bytes.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(64))]
+struct Line([u64; 3]);
+
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(4096))]
+struct Page(u64);
+
+/// Windows of values with a greater alignment than that of MPI's memory.
+fn aligned(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    let number = |of: i32| u64::from(of.unsigned_abs());
+    for length in [1, 2, 5] {
+        let of = |of: i32| length + of as usize;
+        let (mut lines, own, there) = (
+            vec![Line::default(); of(rank)],
+            Line([7, 8, number(rank)]),
+            layout!(Line[of(next)] => [-1]).unwrap(),
+        );
+        window(world, &mut lines, |window| {
+            assert_eq!(window.values().as_ptr().addr() % 64, 0);
+            window.fence(|epoch| epoch.put(&own, next, &there)).unwrap().unwrap();
+        })
+        .unwrap();
+        assert_eq!(lines.pop(), Some(Line([7, 8, number(previous)])));
+        assert!(lines.iter().all(|line| *line == Line::default()));
+        let (mut pages, own, there) =
+            (vec![Page(1); of(rank)], Page(number(rank)), layout!(Page[of(next)] => [-1]).unwrap());
+        passive_window(world, &mut pages, |window| {
+            window
+                .lock(Lock::Exclusive, next, |epoch| {
+                    epoch.accumulate(&own, SystemOperation::sum(), next, &there)
+                })
+                .unwrap()
+                .unwrap();
+        })
+        .unwrap();
+        assert_eq!(pages.pop(), Some(Page(1 + number(previous))));
+        assert!(pages.iter().all(|page| *page == Page(1)));
+    }
+}
+
+/// A library whose memory lies elsewhere than it says: an error on all ranks, and the values stay.
+fn shifted(world: &SimpleCommunicator) {
+    unsafe extern "C" {
+        /// Shifts the memory of the next window by so many bytes: see `c/spy.c`.
+        fn c_shift_window(bytes: c_int);
+    }
+    let (rank, ranks) = (world.rank(), world.size());
+    for wrong in 0..ranks {
+        for bytes in [8, 64] {
+            let mut values = [u64::from(rank.unsigned_abs()); 5];
+            // SAFETY: the function sets a number of this process, which has one thread.
+            unsafe { c_shift_window(if rank == wrong { bytes } else { 0 }) };
+            let opened = window(world, &mut values, |_| ()).map_err(|error| error.to_string());
+            assert!(opened.is_err_and(|error| error.contains("reaches other bytes")));
+            let opened = passive_window(world, &mut values, |_| ());
+            assert_eq!((opened, values), (Ok(()), [u64::from(rank.unsigned_abs()); 5]));
+        }
+    }
 }

@@ -1,5 +1,11 @@
 //! Files that several ranks write and read together, against their bytes on the disk.
 
+mod cells;
+pub mod faults;
+pub mod guards;
+mod model;
+pub mod random;
+
 use std::{fs, path::PathBuf};
 
 use dtype_runtime::{
@@ -42,6 +48,14 @@ fn remove(world: &SimpleCommunicator, path: &PathBuf) {
         fs::remove_file(path).unwrap();
     }
     world.barrier();
+}
+
+/// Returns the text of an error, which must be one of a file.
+fn reason<R>(result: Result<R, Error>, name: &str) -> String {
+    match result.map(|_| ()) {
+        Err(error @ Error::File { .. }) => error.to_string(),
+        other => panic!("{name}: {other:?}"),
+    }
 }
 
 fn distributed<T: Element, const D: usize>(world: &SimpleCommunicator, drawn: &mut Random, case: usize) {

@@ -1,4 +1,4 @@
-//! The parts of files that layouts select: as datatypes, and as runs of bytes.
+//! The parts of a file that layouts select: as datatypes, and as runs of bytes.
 
 use std::ops::Range;
 
@@ -15,6 +15,10 @@ use crate::{
 
 /// The largest number of bytes in one call: a library counts them by `int`.
 pub(super) const MOST: usize = 1 << 30;
+
+/// The largest number of contiguous blocks of an array in a view. Libraries list them when the view is set:
+/// 2²⁷ blocks take 2 GiB and some seconds. Beyond, libraries end the program, or never return.
+const MOST_BLOCKS: usize = 1 << 27;
 
 /// The bytes that a rank sees of each array in a file.
 pub(super) struct Selection {
@@ -34,8 +38,18 @@ impl Selection {
     /// Returns the view of the whole elements that a layout selects, in packed form.
     ///
     /// # Errors
-    /// [`Error::Ascending`] if the elements do not ascend.
+    /// [`Error::Ascending`] if the elements do not ascend; [`Error::Parameter`] if they are in too many
+    /// blocks.
     pub fn of<L: Layout>(layout: &L) -> Result<Self, Error> {
+        let blocks = Runs::of(layout).count;
+        if blocks > MOST_BLOCKS {
+            return Err(Error::Parameter {
+                shape: "a view of a file",
+                parameter: "the number of contiguous blocks".to_owned(),
+                value: blocks as i128,
+                requirement: format!("at most {MOST_BLOCKS}: MPI libraries list them"),
+            });
+        }
         let size = L::Element::FACTS.wire_size;
         let region = Region { element: size, ..layout.region() };
         let strides = region.contiguous();
@@ -104,17 +118,8 @@ impl Run {
 
     /// Returns `true` if the elements of a layout, in packed form, lie in many short runs of the array.
     pub fn are_short<L: Layout>(layout: &L) -> bool {
-        let size = L::Element::FACTS.wire_size;
-        let region = Region { element: size, ..layout.region() };
-        let strides = region.contiguous();
-        let (mut runs, mut bytes) = (0usize, 0usize);
-        for nest in region.nests(&strides) {
-            let (count, outer) = nest.contiguous_of(size);
-            let repeated = outer.iter().fold(1usize, |runs, level| runs.saturating_mul(level.count));
-            runs = runs.saturating_add(repeated);
-            bytes = bytes.saturating_add(repeated.saturating_mul(count * size));
-        }
-        runs > Self::FEW && bytes / runs < Self::LONG
+        let Runs { count, bytes } = Runs::of(layout);
+        count > Self::FEW && bytes / count < Self::LONG
     }
 
     /// Returns the runs of the elements of a layout, in packing order, in an array at an offset of the file.
@@ -140,6 +145,28 @@ impl Run {
         (bytes.start..bytes.end).step_by(MOST).map(move |start| {
             let end = bytes.end.min(start + MOST);
             Self { at: at.saturating_add((start - bytes.start) as u64), bytes: start..end }
+        })
+    }
+}
+
+/// The number of runs of a layout, and of their bytes.
+struct Runs {
+    count: usize,
+    bytes: usize,
+}
+
+impl Runs {
+    fn of<L: Layout>(layout: &L) -> Self {
+        let size = L::Element::FACTS.wire_size;
+        let region = Region { element: size, ..layout.region() };
+        let strides = region.contiguous();
+        region.nests(&strides).fold(Self { count: 0, bytes: 0 }, |Self { count, bytes }, nest| {
+            let (elements, outer) = nest.contiguous_of(size);
+            let runs = outer.iter().fold(1usize, |runs, level| runs.saturating_mul(level.count));
+            Self {
+                count: count.saturating_add(runs),
+                bytes: bytes.saturating_add(runs.saturating_mul(elements.saturating_mul(size))),
+            }
         })
     }
 }

@@ -1,0 +1,100 @@
+//! Calls at offsets of the file, of one rank or of all, and calls in the order of the ranks.
+
+use super::handle::{File, Seen};
+use crate::mpi::{Usable, ready};
+use crate::{
+    Error,
+    wire::{Receivable, Sendable, agreement::sums},
+};
+
+impl File {
+    /// Writes packed values at an offset (`MPI_File_write_at`).
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file system has no files that long, if the call fails, or writes fewer bytes.
+    pub fn write_at<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let file = self.bytes()?;
+        file.write(mpi, offset, &file.outgoing(message)?)
+    }
+
+    /// Writes packed values at an offset of each rank, together with the other ranks. Each rank makes its own
+    /// call (`MPI_File_write_at`).
+    ///
+    /// # Errors
+    /// The errors of [`write_at`](Self::write_at); [`Error::File`] if another rank has an error.
+    pub fn write_at_all<M: Sendable + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let written = self.write_at(offset, message);
+        self.agreed(mpi, written)
+    }
+
+    /// Reads values at an offset (`MPI_File_read_at`).
+    ///
+    /// # Errors
+    /// [`Error::File`] if the call fails, or if the file ends before; [`Error::InvalidValue`], which leaves
+    /// all values unchanged. After another error, some values may have been read.
+    pub fn read_at<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        self.bytes()?.read(mpi, offset, into)
+    }
+
+    /// Reads values at an offset of each rank, together with the other ranks. Each rank makes its own call
+    /// (`MPI_File_read_at`).
+    ///
+    /// # Errors
+    /// The errors of [`read_at`](Self::read_at); [`Error::File`] if another rank has an error.
+    pub fn read_at_all<M: Receivable + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let read = self.read_at(offset, into);
+        self.agreed(mpi, read)
+    }
+
+    /// Writes packed values behind those of all lower ranks, at the end of what was written so before. All
+    /// ranks must make this call, as that of `MPI_File_write_ordered`.
+    ///
+    /// # Errors
+    /// The errors of [`write_at_all`](Self::write_at_all). The values of other ranks may have been written.
+    pub fn write_ordered<M: Sendable + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let own = self.bytes().and_then(|file| file.outgoing(message));
+        let own = self.agreed(mpi, own)?;
+        let offset = self.take_turn(mpi, own.size)?;
+        let written = self.bytes().and_then(|file| file.write(mpi, offset, &own));
+        self.agreed(mpi, written)
+    }
+
+    /// Reads values behind those of all lower ranks, at the end of what was read or written so before. All
+    /// ranks must make this call, as that of `MPI_File_read_ordered`.
+    ///
+    /// # Errors
+    /// The errors of [`read_at_all`](Self::read_at_all).
+    pub fn read_ordered<M: Receivable + ?Sized>(&mut self, into: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let own = self.bytes().and_then(Seen::reads);
+        self.agreed(mpi, own)?;
+        let offset = self.take_turn(mpi, into.packed_size())?;
+        let read = self.bytes().and_then(|file| file.read(mpi, offset, into));
+        self.agreed(mpi, read)
+    }
+
+    /// Sets the offset of the next call in the order of the ranks, as `MPI_File_seek_shared` does. All ranks
+    /// must make this call, with the same offset.
+    ///
+    /// # Errors
+    /// [`Error::File`], on all ranks, if the ranks have different offsets, or if no file has such an offset.
+    pub fn seek_ordered(&mut self, offset: u64) -> Result<(), Error> {
+        let mpi = &ready()?;
+        self.same(mpi, self.place(offset, 0), offset, "offset")?;
+        self.ordered = offset;
+        Ok(())
+    }
+
+    /// Returns the offset of this rank's bytes in a call in the order of the ranks.
+    fn take_turn(&mut self, mpi: &Usable, size: usize) -> Result<u64, Error> {
+        let [before, all] = sums(mpi, self.communicator(), size as u64)?;
+        let offset = self.ordered.saturating_add(before);
+        self.ordered = self.ordered.saturating_add(all);
+        Ok(offset)
+    }
+}
