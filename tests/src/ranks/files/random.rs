@@ -457,11 +457,11 @@ impl<'w> Program<'w> {
             };
             assert_eq!(written.is_err(), if together { failing.is_some() } else { wrong }, "{written:?}");
             if failing.is_some() {
-                self.either(&new);
-            } else {
-                self.model = new;
+                return self.either(&new);
             }
-            self.world.barrier();
+            self.model = new;
+            // The next call in this view may read the bytes between, which nobody wrote.
+            self.on_disk(Model::compare);
             return;
         }
         let own = &all[self.rank];
