@@ -383,6 +383,10 @@ fn programs_in_c_are_read_around_their_calls() {
         ),
         ("MPI_Type_contiguous(2, MPI_LONG_LONG, &t);", "2 × MPI_LONG_LONG_INT @ 0 stride 8"),
         ("extern \"C\" {\nint f(int);\n}\nMPI_Type_contiguous(2, MPI_INT, &t);", "2 × MPI_INT @ 0 stride 4"),
+        ("MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t); MPI_Type_free(&other);", vector),
+        ("if ((ierr = MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t)) != MPI_SUCCESS) goto fail;", vector),
+        ("int f(MPI_Datatype *t) { return MPI_Type_vector(3, 1, 16, MPI_DOUBLE, t); }", vector),
+        ("CHECK((MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t)));", vector),
         (
             "enum { ROWS = 2, COLUMNS }; MPI_Type_contiguous(COLUMNS, MPI_INT, &t);",
             "3 × MPI_INT @ 0 stride \
@@ -451,6 +455,8 @@ fn programs_in_c_are_read_around_their_calls() {
             "for (i = 0; i < 2; i++) MPI_Type_contiguous(2, MPI_INT, &t);",
             "the calls here stand in a loop: write the calls",
         ),
+        ("if (rank && !MPI_Type_contiguous(2, MPI_INT, &t)) {}", "the call is a part of a condition"),
+        ("return 1 + MPI_Type_contiguous(2, MPI_INT, &t);", "the call is a part of another one"),
         ("if (rank) { MPI_Type_contiguous(2, MPI_INT, &t); }", "the calls here depend on a condition"),
         ("send(MPI_Type_contiguous(2, MPI_INT, &t) + 1, MPI_Type_contiguous(3, MPI_INT, &t)", "expected `)`"),
         (

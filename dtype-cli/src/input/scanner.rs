@@ -72,7 +72,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Returns the place after the current line, with the lines that continue it: where a bracket is open, or
-    /// in Fortran after `&`.
+    /// in Fortran after `&`. A `;` of Fortran ends a line, too.
     pub(super) fn end_of_line(&self) -> usize {
         let (mut open, mut quote, mut is_comment, mut last) = (0usize, None, false, ' ');
         let mut signs = self.rest().char_indices();
@@ -104,6 +104,7 @@ impl<'a> Scanner<'a> {
                 }
                 Some(_) => {}
                 None => match sign {
+                    ';' if self.comments == Comments::Fortran => return self.at + at + 1,
                     '#' if self.comments == Comments::Python => is_comment = true,
                     '!' if self.comments == Comments::Fortran => is_comment = true,
                     '(' | '[' | '{' => open += 1,

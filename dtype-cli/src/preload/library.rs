@@ -62,7 +62,7 @@ const ALL: [Preloaded; 5] = [
     Preloaded {
         name: "mpich-5",
         family: Family::Mpich,
-        serves: "MPICH 4.1 and newer, Intel MPI 2021.11 and newer",
+        serves: "MPICH 4.1 and newer, Intel MPI 2021.19",
         defines: "MPI_Request_get_status_any",
         built_by: "newest",
     },

@@ -1,6 +1,6 @@
 /* Datatypes that some MPI libraries pack otherwise than the standard says: a stride of -1 byte, complex
    numbers at distances that are no multiples of their size, structs with an empty part, copies that share
-   bytes, and darrays with block-cyclic dimensions. Messages of each travel from rank 0 to rank 1, which
+   bytes, and darrays with block-cyclic dimensions. Messages of each travel from rank 0 to rank 1. Rank 1
    prints a checksum of what each message brings into numbers without gaps, and of what it brings into the
    same datatype. The first message must bring the same as the last one. */
 #include <mpi.h>
@@ -36,8 +36,8 @@ static void travel(const char *name, MPI_Datatype type, MPI_Datatype base, int c
             MPI_Send(memory + offset, count, type, 1, 0, MPI_COMM_WORLD);
         } else if (rank == 1) {
             memset(received, 0, MOST);
-            int as_sent = in_turn && round % 2;
-            MPI_Recv(received + offset, as_sent ? count : numbers, as_sent ? type : base, 0, 0,
+            int is_same = in_turn && round % 2;
+            MPI_Recv(received + offset, is_same ? count : numbers, is_same ? type : base, 0, 0,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             printf("%s-%d-%d %016llx\n", name, count, round,
                    (unsigned long long)checksum(received, MOST));

@@ -22,11 +22,14 @@ impl Reader<'_> {
         if self.scanner.takes("{") || self.scanner.takes("}") {
             return Ok(());
         }
-        if self.scanner.takes("*") {
-            return Ok(self.pass_to_semicolon()?);
-        }
+        let is_pointed = self.scanner.takes("*");
         let place = self.scanner.place();
-        let Some(word) = self.scanner.word() else { return Err(self.scanner.unexpected(EXPECTED).into()) };
+        let Some(word) = self.scanner.word() else {
+            if is_pointed {
+                return Ok(self.pass_expression(place)?);
+            }
+            return Err(self.scanner.unexpected(EXPECTED).into());
+        };
         if let Some(base) = predefined(word)
             && self.scanner.takes("(predefined, nothing to build)")
         {
@@ -43,7 +46,14 @@ impl Reader<'_> {
                 let end = self.scanner.place();
                 Ok(self.pass_unread(place, end, Changes::Statements, "the calls here stand in a loop")?)
             }
-            "return" | "goto" | "break" | "continue" | "typedef" | "using" => Ok(self.pass_to_semicolon()?),
+            "return" => {
+                let begin = self.scanner.place();
+                match self.inner_call()? {
+                    Some(_) => Ok(self.pass_to_semicolon()?),
+                    None => Ok(self.pass_expression(begin)?),
+                }
+            }
+            "goto" | "break" | "continue" | "typedef" | "using" => Ok(self.pass_to_semicolon()?),
             _ if self.scanner.sees("(") && !self.scanner.sees("(/") => self.call_or_macro(word),
             _ if word.eq_ignore_ascii_case("call") => Ok(()),
             _ if ["++", "--", "+=", "-=", "*="].iter().any(|sign| self.scanner.sees(sign)) => {
@@ -64,23 +74,42 @@ impl Reader<'_> {
         let bracket = self.scanner.place();
         self.scanner.expect("(")?;
         let begin = self.scanner.place();
-        let is_assigned =
-            self.scanner.word().is_some() && !self.scanner.sees("==") && self.scanner.takes("=");
-        if !is_assigned {
-            self.scanner.go_back(begin);
-        }
-        let inner = self.scanner.word().filter(|inner| is_of_types(inner) && self.scanner.sees("("));
-        if let Some(inner) = inner {
-            self.call(inner, None)?;
-            return Ok(self.pass_balanced("(", ")")?);
+        if let Some(open) = self.inner_call()? {
+            return Ok(self.pass_brackets(open + 1)?);
         }
         if is_of_mpi(word) {
             self.scanner.go_back(bracket);
             return self.call(word, None);
         }
-        self.scanner.go_back(begin);
         self.pass_balanced("(", ")")?;
         Ok(self.pass_arguments(word, begin)?)
+    }
+
+    /// Reads a call that comes next, perhaps within brackets and as the value of an assignment. Returns the
+    /// number of brackets before it, or `None` if no call comes next.
+    fn inner_call(&mut self) -> Result<Option<usize>, Refused> {
+        let (begin, mut open) = (self.scanner.place(), 0);
+        loop {
+            let place = self.scanner.place();
+            if self.scanner.takes("(") {
+                open += 1;
+            } else if self.scanner.word().is_none() || self.scanner.sees("==") || !self.scanner.takes("=") {
+                self.scanner.go_back(place);
+                break;
+            }
+        }
+        let call = self.scanner.word().filter(|call| is_of_types(call) && self.scanner.sees("("));
+        let Some(call) = call else {
+            self.scanner.go_back(begin);
+            return Ok(None);
+        };
+        self.call(call, None)?;
+        Ok(Some(open))
+    }
+
+    /// Passes a text to the end of `open` brackets.
+    fn pass_brackets(&mut self, open: usize) -> Read<()> {
+        (0..open).try_for_each(|_| self.pass_balanced("(", ")"))
     }
 
     /// Reads the condition of `if`, and passes the statement after it if the condition does not hold, or is
@@ -88,13 +117,14 @@ impl Reader<'_> {
     fn condition(&mut self) -> Result<(), Refused> {
         self.scanner.expect("(")?;
         let begin = self.scanner.place();
-        match self.scanner.word() {
-            Some(word) if is_of_types(word) && self.scanner.sees("(") => self.call(word, None)?,
-            _ => self.scanner.go_back(begin),
-        }
-        self.pass_balanced("(", ")")?;
+        let open = self.inner_call()?;
+        self.pass_brackets(open.unwrap_or(0) + 1)?;
         let body = self.scanner.place();
-        let known = holds(self.scanner.between(begin, body).trim_end().trim_end_matches(')'));
+        if open.is_none() {
+            self.pass_unread(begin, body, Changes::Statements, "the call is a part of a condition")?;
+        }
+        let condition = self.scanner.between(begin, body).trim_end();
+        let known = holds(condition.strip_suffix(')').unwrap_or(condition));
         if known == Some(true) {
             return Ok(());
         }
@@ -328,7 +358,7 @@ pub(super) fn holds(condition: &str) -> Option<bool> {
     }
     let mut all = Some(true);
     for part in text.split("&&") {
-        let part = part.trim();
+        let part = part.trim().trim_end_matches(')');
         let is_equal = part.contains("==");
         let is_of = |constant: &str| part.ends_with(constant) && (is_equal || part.contains("!="));
         match (is_of("mpi_success"), is_of("mpi_datatype_null")) {

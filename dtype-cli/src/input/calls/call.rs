@@ -26,15 +26,16 @@ impl Reader<'_> {
         let given = self.arguments()?;
         let short = call.to_ascii_lowercase().replacen("mpi_type_", "", 1);
         let short = short.strip_suffix("_c").unwrap_or(&short);
-        if short == "commit" || short == "free" {
+        if short == "free" {
+            return Ok(());
+        }
+        if short == "commit" {
             let given = ordered(call, &["datatype", "ierror"], given)?;
             let Some(Value::Datatype(datatype)) = given.into_iter().next().map(|argument| argument.value)
             else {
                 return Err(anyhow!("{call}: no earlier call creates this datatype").into());
             };
-            if short == "commit" {
-                self.committed = Some(datatype);
-            }
+            self.committed = Some(datatype);
             return Ok(());
         }
         let Some(known) = ConstructorKind::from_name(short) else {

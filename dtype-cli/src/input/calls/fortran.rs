@@ -8,8 +8,6 @@ use crate::input::scanner::Read;
 impl Reader<'_> {
     /// Reads a line, with those that continue it.
     pub(super) fn line_of_fortran(&mut self) -> Result<(), Refused> {
-        // A line may hold several statements.
-        self.scanner.takes(";");
         let (place, end) = (self.scanner.place(), self.scanner.end_of_line());
         if self.is_comment_of_fixed_form(place, end) {
             self.scanner.go_on(end);
@@ -17,7 +15,7 @@ impl Reader<'_> {
         }
         match self.within(end, Self::statement_of_fortran) {
             Ok(Passed::Line) => self.scanner.go_on(end),
-            Ok(Passed::Statement) => {}
+            Ok(Passed::Condition) => {}
             Ok(Passed::Block(why)) => {
                 let last = self.end_of_construct(end, false);
                 self.pass_unread(place, last, Changes::Statements, why)?;
@@ -59,7 +57,7 @@ impl Reader<'_> {
             "call" => match self.scanner.word() {
                 Some(call) if self.scanner.sees("(") && is_of_mpi(call) => {
                     self.call(call, None)?;
-                    Ok(self.passed())
+                    Ok(Passed::Line)
                 }
                 _ => self.pass_line(place, "the call is a part of another one"),
             },
@@ -85,17 +83,13 @@ impl Reader<'_> {
             _ if is_of_mpi(word) && self.scanner.sees("(") => {
                 // A call, without `call`.
                 self.call(word, None)?;
-                Ok(self.passed())
+                Ok(Passed::Line)
             }
             _ => {
                 self.scanner.go_back(place);
                 self.assignment(place)
             }
         }
-    }
-
-    fn passed(&self) -> Passed {
-        if self.scanner.sees(";") { Passed::Statement } else { Passed::Line }
     }
 
     fn is_assignment(&self) -> bool {
@@ -119,7 +113,7 @@ impl Reader<'_> {
         let body = self.scanner.place();
         let known = holds(self.scanner.between(begin, body).trim_end().trim_end_matches(')'));
         match (self.scanner.takes_word("then"), known) {
-            (_, Some(true)) => Ok(Passed::Statement),
+            (_, Some(true)) => Ok(Passed::Condition),
             (false, Some(false)) => Ok(Passed::Line),
             (true, Some(false)) => Ok(Passed::Untaken { until_else: true }),
             (true, None) => Ok(Passed::Block("the calls here depend on a condition")),
@@ -221,13 +215,15 @@ impl Reader<'_> {
     /// Stores a value. One number for a whole array is that of each item.
     fn store(&mut self, name: &str, value: Value) {
         let length = self.arrays.get(&self.own(name)).and_then(|declared| declared.length);
-        let value = match (value, length) {
-            (value @ (Value::Number(_) | Value::Datatype(_) | Value::Name(_)), Some(length))
-                if length <= MOST_ITEMS =>
-            {
-                Value::List(vec![value; length])
-            }
-            (value, _) => value,
+        let most = match value {
+            Value::Number(_) | Value::Name(_) => MOST_ITEMS,
+            // Each item has a tree of its own.
+            Value::Datatype(_) => 1 << 10,
+            Value::List(_) => 0,
+        };
+        let value = match length {
+            Some(length) if length <= most => Value::List(vec![value; length]),
+            _ => value,
         };
         self.set(name, value);
     }
@@ -235,7 +231,7 @@ impl Reader<'_> {
     /// Reads an assignment. Other statements are passed.
     fn assignment(&mut self, place: usize) -> Result<Passed, Refused> {
         if let Ok(true) = self.assigned() {
-            Ok(self.passed())
+            Ok(Passed::Line)
         } else {
             self.scanner.go_back(place);
             self.pass_line(place, "the call is a part of another one")
@@ -262,7 +258,8 @@ impl Reader<'_> {
             return Ok(false);
         }
         let value = self.value()?;
-        if !self.scanner.is_at_end() && !self.scanner.sees(";") {
+        self.scanner.takes(";");
+        if !self.scanner.is_at_end() {
             return Ok(false);
         }
         match (first, value) {
@@ -283,8 +280,8 @@ impl Reader<'_> {
 /// The part of a program that a reader has passed, or is to pass.
 enum Passed {
     Line,
-    /// A statement, after which another one may follow in the line.
-    Statement,
+    /// A condition that holds. A statement may follow in the line.
+    Condition,
     /// A construct that is not read, with the reason.
     Block(&'static str),
     /// A construct whose condition does not hold. What follows its `else` may be read.
@@ -302,7 +299,7 @@ enum Bracket {
 
 /// Returns the role of a line, in lower case.
 fn bracket(line: &str) -> Option<Bracket> {
-    let code = line.split('!').next().unwrap_or("").trim();
+    let code = line.split('!').next().unwrap_or("").trim().trim_end_matches(';').trim_end();
     // A construct may have a name.
     let own =
         code.split_once(':').filter(|(name, _)| name.trim().chars().all(|c| c.is_alphanumeric() || c == '_'));

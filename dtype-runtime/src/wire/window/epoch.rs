@@ -155,7 +155,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// let universe = mpi::initialize().unwrap();
     /// let world = universe.world();
     /// // The first rank's counter gives each task to one rank.
-    /// passive_window(&world, &mut [0u64], |mpi, window| {
+    /// passive_window(&world, &mut [0u64], |window| {
     ///     loop {
     ///         let mut task = 0;
     ///         window.lock_all(|epoch| epoch.fetch_and_op(&1, &mut task, SystemOperation::sum(), 0, 0))??;

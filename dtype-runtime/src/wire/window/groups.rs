@@ -13,7 +13,7 @@ use ::mpi::{
 
 use super::{
     super::{persistent::Persistent, request::Peer},
-    open::{ABSENT, MEETING, Open, unusable},
+    open::{ABSENT, Open, unusable},
 };
 use crate::{Error, mpi::called};
 
@@ -93,7 +93,7 @@ fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>, Error> {
         if *rank == open.rank {
             continue;
         }
-        let peer = Peer { communicator: open.companion.communicator, rank: *rank, tag: MEETING };
+        let peer = Peer { communicator: open.companion.communicator, rank: *rank, tag: open.meeting() };
         answers.push(requests.add_receive(mpi, 1, peer)?);
         let told = requests.add_send(mpi, 1, peer)?;
         requests.outgoing(told).fill(part.to_byte());
@@ -114,9 +114,8 @@ fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>, Error> {
 #[cold]
 fn absent(rank: Rank) -> Error {
     unusable(format!(
-        "rank {rank} does not take part in this exchange: it has left the window, names other ranks, or has
-        an \
-         error"
+        "rank {rank} does not take part in this exchange: it has left the window, names other ranks, or has \
+         an error"
     ))
 }
 

@@ -35,7 +35,7 @@ use crate::{Error, MpiDatatype, types::AnyPattern};
 /// let world = universe.world();
 /// let next = (world.rank() + 1) % world.size();
 /// let (own, mut values) = ([f64::from(world.rank()); 10], vec![0.0; 20]);
-/// window(&world, &mut values, |mpi, window| {
+/// window(&world, &mut values, |window| {
 ///     // Ten values go to every second place of the next rank's window.
 ///     window.fence(|epoch| epoch.put(&own, next, &layout!(f64[20] => [..;2])))??;
 ///     println!("{}", window.values()[2]);
@@ -71,7 +71,7 @@ where
 /// let universe = mpi::initialize().unwrap();
 /// let world = universe.world();
 /// let mut counters = vec![0u64; 4];
-/// passive_window(&world, &mut counters, |mpi, window| {
+/// passive_window(&world, &mut counters, |window| {
 ///     let first = layout!(u64[4] => [0]);
 ///     window.lock_all(|epoch| epoch.accumulate(&1u64, SystemOperation::sum(), 0, &first))??;
 ///     Ok::<_, dtype_runtime::Error>(())

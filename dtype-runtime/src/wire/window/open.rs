@@ -1,6 +1,7 @@
 //! Windows that are open: their memory, what all ranks agree on, and the end. No transfers.
 
 use std::{
+    cell::Cell,
     os::raw::{c_int, c_void},
     ptr,
     sync::atomic::{AtomicU32, Ordering},
@@ -56,6 +57,9 @@ pub(super) struct Open {
     place: Option<*mut u8>,
     /// The number of their bytes.
     size: usize,
+    /// The tag of messages by which ranks meet: the number of agreements of all ranks so far, modulo 2. A
+    /// rank that waits in an agreement declines nothing of ranks that are behind it already.
+    meeting: Cell<c_int>,
 }
 
 /// The answers of all ranks to the question whether they leave the window.
@@ -69,10 +73,8 @@ enum Agreed {
     Leave,
 }
 
-/// The tag of the messages by which ranks meet for an epoch of some of them. Each message has one byte.
-pub(super) const MEETING: c_int = 0;
-
-/// The byte of a rank that does not take part.
+/// The byte of a rank that does not take part, in the messages by which ranks meet for an epoch of some of
+/// them.
 pub(super) const ABSENT: u8 = 0;
 
 /// The memory of this rank in a window.
@@ -122,6 +124,7 @@ impl Open {
             program: program.cast(),
             place: None,
             size,
+            meeting: Cell::new(0),
         };
         let memory = open.allocate(align_of::<T>());
         let told = memory.as_ref().map_or([1, 0, 0], |Memory { start, mark, .. }| [0, *start as u64, *mark]);
@@ -235,6 +238,11 @@ impl Open {
         })
     }
 
+    /// Returns the tag of messages by which ranks meet.
+    pub fn meeting(&self) -> c_int {
+        self.meeting.get()
+    }
+
     fn ranks(&self) -> Rank {
         self.lengths.len() as Rank
     }
@@ -303,6 +311,7 @@ impl Open {
                 unsafe { mpi.MPI_Test(&raw mut request, &raw mut is_done, &raw mut status) }
             })?;
             if is_done != 0 {
+                self.meeting.set(1 - self.meeting.get());
                 declined?;
                 return Ok(match any {
                     [0, _] => Agreed::Stay,
@@ -318,11 +327,11 @@ impl Open {
     /// Tells a rank that wants to meet this one, if there is one, that it does not take part.
     fn decline(&self) -> Result<(), Error> {
         let (mpi, communicator) = (&self.mpi, self.companion.communicator);
-        let (mut is_there, mut status) = (0, no_status());
+        let (mut is_there, mut status, tag) = (0, no_status(), self.meeting());
         called(mpi, "MPI_Iprobe", communicator, || {
             let (flag, status) = (&raw mut is_there, &raw mut status);
             // SAFETY: the communicator is live; there is room for a flag and a status.
-            unsafe { mpi.MPI_Iprobe(any_rank(), MEETING, communicator, flag, status) }
+            unsafe { mpi.MPI_Iprobe(any_rank(), tag, communicator, flag, status) }
         })?;
         if is_there == 0 {
             return Ok(());
@@ -333,12 +342,12 @@ impl Open {
         called(mpi, "MPI_Recv", communicator, || {
             let (into, status) = ((&raw mut part).cast(), &raw mut status);
             // SAFETY: messages of this tag have one byte, for which there is room.
-            unsafe { mpi.MPI_Recv(into, 1, byte, rank, MEETING, communicator, status) }
+            unsafe { mpi.MPI_Recv(into, 1, byte, rank, tag, communicator, status) }
         })?;
         called(mpi, "MPI_Send", communicator, || {
             let part = ABSENT;
             // SAFETY: the buffer has one byte.
-            unsafe { mpi.MPI_Send((&raw const part).cast(), 1, byte, rank, MEETING, communicator) }
+            unsafe { mpi.MPI_Send((&raw const part).cast(), 1, byte, rank, tag, communicator) }
         })
     }
 }
