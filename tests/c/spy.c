@@ -1,7 +1,7 @@
 /* Sees through the profiling interface (MPI 4.1 section 15.2) which communicators are made: the contexts of
    segments are nobody's but the library's, and a test that attacks them has to find them. And makes a library
-   that builds other datatypes than it is asked for, windows elsewhere than it says, and immediate writes that
-   fail. */
+   that builds other datatypes than it is asked for, windows elsewhere than it says, and writes and requests
+   that fail. */
 #include <mpi.h>
 #include <stddef.h>
 
@@ -67,4 +67,17 @@ int MPI_File_iwrite_at(MPI_File file, MPI_Offset at, const void *from, int count
     failures--;
     int code = MPI_Grequest_start(query, forget, cancel, NULL, request);
     return code == MPI_SUCCESS ? MPI_Grequest_complete(*request) : code;
+}
+
+static int failing;
+
+/* How many of the next calls of MPI_Testall that complete requests are to say that the first one failed. */
+void c_fail_requests(int count) { failing = count; }
+
+int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    int code = PMPI_Testall(count, requests, flag, statuses);
+    if (code != MPI_SUCCESS || !*flag || failing == 0) return code;
+    failing--;
+    for (int i = 0; i < count; i++) statuses[i].MPI_ERROR = i == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+    return MPI_ERR_IN_STATUS;
 }

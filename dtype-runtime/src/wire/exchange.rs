@@ -69,7 +69,7 @@ impl Exchange {
             }
             let mut exchange = Self::new(mpi, companion, &sends, &receives)?;
             exchange.start(mpi, |_, _| Ok(()))?;
-            exchange.wait(mpi)
+            exchange.settle(mpi)
         });
         // This rank has its error already.
         drop(refused);
@@ -88,7 +88,7 @@ impl Exchange {
         mpi: &Usable,
         mut pack: impl FnMut(usize, &mut [u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.requests.wait(mpi)?;
+        self.requests.settle(mpi)?;
         for (i, number) in self.sends.iter().enumerate() {
             pack(i, self.requests.outgoing(*number))?;
         }
@@ -96,8 +96,8 @@ impl Exchange {
     }
 
     /// Waits for messages of an exchange that was forgotten.
-    pub fn wait(&mut self, mpi: &Usable) -> Result<(), Error> {
-        self.requests.wait(mpi)
+    pub fn settle(&mut self, mpi: &Usable) -> Result<(), Error> {
+        self.requests.settle(mpi)
     }
 
     /// Returns `true` if all messages have been sent and received.

@@ -373,7 +373,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     unsafe fn exchange_at(&mut self, mpi: &Usable, place: Place) -> Result<(), Error> {
         // Messages of an exchange that was forgotten arrive first.
         if let Some((_, exchange)) = &mut self.prepared {
-            exchange.wait(mpi)?;
+            exchange.settle(mpi)?;
         }
         let sends = self.sends.iter().map(|message| (message.peer, View::new(place, &message.layout)));
         let receives = self.receives.iter();

@@ -13,7 +13,7 @@ use super::request::{Bytes, Peer, Room, no_status, size_of};
 use crate::{
     Error,
     mpi::{
-        SUCCESS, Usable, called, checked, is_truncation, ready, returning_errors, true_code,
+        SUCCESS, Usable, called, checked, class_of, is_truncation, ready, returning_errors, true_code,
         without_communicator,
     },
     pack::PackBuffer,
@@ -39,6 +39,9 @@ pub(super) struct Persistent {
     statuses: Vec<MPI_Status>,
     buffers: Vec<Buffer>,
     is_active: bool,
+    /// The outcome of the requests that were started last, once they are complete. Each later question has
+    /// the same answer.
+    outcome: Result<(), Error>,
     /// Makes the type neither `Send` nor `Sync`: if only one thread may call MPI, no other thread may
     /// complete the requests.
     thread: PhantomData<*mut ()>,
@@ -65,8 +68,15 @@ struct Buffer {
 impl Persistent {
     /// Returns no requests on a communicator, which must live as long as the requests.
     pub fn on(communicator: MPI_Comm) -> Self {
-        let (requests, statuses, buffers) = (Vec::new(), Vec::new(), Vec::new());
-        Self { communicator, requests, statuses, buffers, is_active: false, thread: PhantomData }
+        Self {
+            communicator,
+            requests: Vec::new(),
+            statuses: Vec::new(),
+            buffers: Vec::new(),
+            is_active: false,
+            outcome: Ok(()),
+            thread: PhantomData,
+        }
     }
 
     /// Adds a request that receives a message of `size` bytes (`MPI_Recv_init`), and returns its number.
@@ -169,9 +179,15 @@ impl Persistent {
         let _ = self.wait(mpi);
     }
 
+    /// Completes requests that are still active, because their user has forgotten them.
+    pub fn settle(&mut self, mpi: &Usable) -> Result<(), Error> {
+        if self.is_active { self.wait(mpi) } else { Ok(()) }
+    }
+
     /// Starts all requests (`MPI_Startall`). Requests that are still active are first completed.
     pub fn start(&mut self, mpi: &Usable) -> Result<(), Error> {
-        self.wait(mpi)?;
+        self.settle(mpi)?;
+        self.outcome = Ok(());
         if self.requests.is_empty() {
             return Ok(());
         }
@@ -202,7 +218,7 @@ impl Persistent {
     /// core of its own would wait for it.
     fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<(), Error> {
         if !self.is_active {
-            return Ok(());
+            return self.outcome.clone();
         }
         let mut done = 0;
         let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
@@ -217,17 +233,19 @@ impl Persistent {
                 thread::yield_now();
             }
         });
+        self.is_active = code == SUCCESS && done == 0;
         if code != SUCCESS {
-            return self.wait_each(mpi);
+            self.outcome = self.wait_each(mpi, code);
         }
-        self.is_active = done == 0;
-        Ok(())
+        self.outcome.clone()
     }
 
-    /// Completes the requests one by one, after a call for all of them has failed. A message that is too long
-    /// is no error here, but is remembered in the status.
-    fn wait_each(&mut self, mpi: &Usable) -> Result<(), Error> {
-        let mut failed = Ok(());
+    /// Completes the requests one by one, after a call for all of them has failed with `code`. A message that
+    /// is too long is no error here, but is remembered in the status.
+    fn wait_each(&mut self, mpi: &Usable, code: c_int) -> Result<(), Error> {
+        let is_told = class_of(mpi, code) == ffi::MPI_ERR_IN_STATUS as c_int || is_truncation(mpi, code);
+        let mut failed =
+            if is_told { Ok(()) } else { checked(mpi, "MPI_Testall", code).map_err(Error::from) };
         for (request, known) in self.requests.iter_mut().zip(&mut self.statuses) {
             let mut status = no_status();
             let code = quietly(mpi, self.communicator, || {
@@ -235,15 +253,16 @@ impl Persistent {
                 unsafe { mpi.MPI_Wait(request, &raw mut status) }
             });
             // A request that the first call has completed has its status.
-            if code != SUCCESS || status.MPI_SOURCE >= 0 {
+            let was_pending = class_of(mpi, known.MPI_ERROR) == ffi::MPI_ERR_PENDING as c_int;
+            if code != SUCCESS || status.MPI_SOURCE >= 0 || was_pending {
                 *known = status;
                 known.MPI_ERROR = code;
             }
+            let code = known.MPI_ERROR;
             if code != SUCCESS && !is_truncation(mpi, code) {
                 failed = failed.and(checked(mpi, "MPI_Wait", code).map_err(Error::from));
             }
         }
-        self.is_active = false;
         failed
     }
 }

@@ -59,7 +59,7 @@ impl PreparedSend<'_> {
         let mpi = &ready()?;
         Error::unless_exactly("a prepared message", self.size, message.packed_size())?;
         let Some(request) = &mut self.request else { return Ok(()) };
-        request.wait(mpi)?;
+        request.settle(mpi)?;
         if checks() {
             announce(mpi, self.descriptions.as_deref(), message, self.to)?;
         }
@@ -123,7 +123,7 @@ impl PreparedReceive<'_> {
     pub fn start(&mut self) -> Result<(), Error> {
         let mpi = &ready()?;
         let Some(request) = &mut self.request else { return Ok(()) };
-        request.wait(mpi)?;
+        request.settle(mpi)?;
         if !request.is_whole() {
             *request = receive(mpi, self.size, self.from)?;
         }
@@ -256,7 +256,7 @@ impl PartitionedSend<'_> {
                 "one that has not been sent in this round: the round ends with its last partition";
             return Err(refused("a partitioned message", "partition", partition as i128, requirement));
         }
-        part.wait(mpi)?;
+        part.settle(mpi)?;
         let packed = part.outgoing(0);
         Error::unless_exactly("a prepared partition", self.size + NUMBER, packed.len())?;
         let (number, packed) = packed.split_at_mut(NUMBER);
@@ -328,7 +328,7 @@ impl PartitionedReceive<'_> {
         self.arrived.fill(None);
         self.round = Some(self.round.map_or(0, |round| round.wrapping_add(1)));
         for part in &mut self.parts {
-            part.wait(mpi)?;
+            part.settle(mpi)?;
             if !part.is_whole() {
                 *part = receive(mpi, self.size.saturating_add(NUMBER), self.from)?;
             }

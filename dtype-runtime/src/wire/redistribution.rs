@@ -246,7 +246,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         }
         // Messages of a run that was forgotten arrive first.
         if let Some((_, exchange)) = &mut self.prepared {
-            exchange.wait(mpi)?;
+            exchange.settle(mpi)?;
         }
         let (communicator, tag) = (self.companion.communicator, self.tag);
         let sends = self.sends.iter().flat_map(|message| message.addressed(communicator, tag));

@@ -4,7 +4,7 @@
 //!
 //! A row of [`KINDS`] says how a guard is made. The orders are made from the rows.
 
-use std::{cell::Cell, mem, path::PathBuf};
+use std::{cell::Cell, mem, os::raw::c_int, path::PathBuf};
 
 use dtype_runtime::{
     Error,
@@ -22,6 +22,8 @@ use mpi::{
     topology::{Process, SimpleCommunicator},
     traits::*,
 };
+
+use crate::files::Flag;
 
 /// The values that each transfer moves.
 type Values = [u64; 3];
@@ -54,6 +56,7 @@ lives! {
     [] PendingRedistribution<'static, u64, 1>: finish;
     [] PendingWrite<'static>: finish;
     [] PendingRead<'static, Values>: finish;
+    [] PendingRead<'static, [Flag]>: finish;
 }
 
 impl Life for PreparedSend<'static> {
@@ -174,9 +177,34 @@ impl Started {
     }
 }
 
-/// A kind of guard: its name, the call that makes it, with room for so many values if it receives, and the
-/// call of the other side. The last is `true` if less room is an error at the end.
-type Kind = (&'static str, fn(&Ring, usize) -> Started, fn(&Ring), bool);
+/// An error that a guard meets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    /// The destination has room for fewer values.
+    Room,
+    /// A received value is invalid.
+    Value,
+    /// MPI says that a request has failed.
+    Request,
+    /// MPI says that a write has failed.
+    Write,
+}
+
+unsafe extern "C" {
+    fn c_fail_requests(count: c_int);
+    fn c_fail_writes(count: c_int);
+}
+
+/// Lets so many of the next immediate writes fail: see `c/spy.c`.
+pub fn fail_writes(count: c_int) {
+    // SAFETY: sets a number.
+    unsafe { c_fail_writes(count) };
+}
+
+/// A kind of guard: its name, the call that makes it, with room for so many values if it receives, the call
+/// of the other side, and the errors that it may meet.
+type Kind = (&'static str, fn(&Ring, usize) -> Started, fn(&Ring), &'static [Fault]);
 
 const KINDS: &[Kind] = &[
     (
@@ -188,7 +216,7 @@ const KINDS: &[Kind] = &[
             Started::sending(ring.next.immediate_send_over_with_tag(StaticScope, wire, values, tag).unwrap())
         },
         Ring::receive,
-        false,
+        &[Fault::None],
     ),
     (
         "PendingReceive",
@@ -199,7 +227,7 @@ const KINDS: &[Kind] = &[
             })
         },
         Ring::send,
-        true,
+        &[Fault::None, Fault::Room],
     ),
     (
         "PendingMessage",
@@ -212,7 +240,7 @@ const KINDS: &[Kind] = &[
             let (values, _) = ring.previous.receive_message_with_tag::<Values>(ring.tag.get()).unwrap();
             assert_eq!(values, ring.expected());
         },
-        false,
+        &[Fault::None],
     ),
     (
         "PreparedSend",
@@ -223,7 +251,7 @@ const KINDS: &[Kind] = &[
             Started::sending(send)
         },
         Ring::receive,
-        false,
+        &[Fault::None, Fault::Request],
     ),
     (
         "PreparedReceive",
@@ -235,7 +263,7 @@ const KINDS: &[Kind] = &[
             })
         },
         Ring::send,
-        true,
+        &[Fault::None, Fault::Room, Fault::Request],
     ),
     (
         "PartitionedSend",
@@ -253,7 +281,7 @@ const KINDS: &[Kind] = &[
             receive.finish(0, &mut into).unwrap();
             assert_eq!(into, ring.expected());
         },
-        false,
+        &[Fault::None, Fault::Request],
     ),
     (
         "PartitionedReceive",
@@ -271,7 +299,7 @@ const KINDS: &[Kind] = &[
             send.ready(0, values).unwrap();
             send.wait().unwrap();
         },
-        true,
+        &[Fault::None, Fault::Room, Fault::Request],
     ),
     (
         "PendingExchange",
@@ -289,7 +317,7 @@ const KINDS: &[Kind] = &[
             Started { life: Box::new(life), into: Some(place) }
         },
         |_| {},
-        true,
+        &[Fault::None, Fault::Room, Fault::Request],
     ),
     (
         "PendingHalo",
@@ -304,7 +332,7 @@ const KINDS: &[Kind] = &[
             Started { life: Box::new(life), into: Some(place) }
         },
         |_| {},
-        false,
+        &[Fault::None, Fault::Request],
     ),
     (
         "PendingRedistribution",
@@ -320,7 +348,7 @@ const KINDS: &[Kind] = &[
             Started { life: Box::new(life), into: Some(place) }
         },
         |_| {},
-        false,
+        &[Fault::None, Fault::Request],
     ),
     (
         "PendingWrite",
@@ -329,7 +357,7 @@ const KINDS: &[Kind] = &[
             Started::sending(ring.file.start_write_at(at, ring.own()).unwrap())
         },
         |_| {},
-        false,
+        &[Fault::None, Fault::Write],
     ),
     (
         "PendingRead",
@@ -339,7 +367,18 @@ const KINDS: &[Kind] = &[
             Started::receiving(leaked([0; 3]), |into| ring.file.start_read_at(at, into).unwrap())
         },
         |_| {},
-        false,
+        &[Fault::None],
+    ),
+    (
+        "PendingRead of flags",
+        |ring, _| {
+            // Bytes of numbers, not all of which are 0 or 1.
+            let at = 24 * ring.world.rank() as u64;
+            let flags = leaked([Flag { is_set: false }; 24]);
+            Started::sending(ring.file.start_read_at(at, &mut flags[..]).unwrap())
+        },
+        |_| {},
+        &[Fault::Value],
     ),
 ];
 
@@ -376,14 +415,22 @@ fn file(world: &SimpleCommunicator) -> (File, PathBuf) {
 pub fn orders(world: &SimpleCommunicator) {
     let (file, path) = file(world);
     let ring = Ring::new(world, file);
-    for &(name, start, other_side, may_fail) in KINDS {
+    for &(name, start, other_side, faults) in KINDS {
         for asked in [Asked::Never, Asked::Once, Asked::Twice, Asked::UntilDone] {
             for end in [End::Finish, End::Drop, End::Forget] {
-                // Less room makes an error, which each later call returns.
-                for room in if may_fail { &[3, 2][..] } else { &[3] } {
-                    let started = start(&ring, *room);
+                for &fault in faults {
+                    // A halo or a redistribution of one rank has no requests.
+                    if fault == Fault::Request && world.size() == 1 {
+                        continue;
+                    }
+                    fail_writes(c_int::from(fault == Fault::Write));
+                    let started = start(&ring, if fault == Fault::Room { 2 } else { 3 });
                     other_side(&ring);
-                    live(&ring, started, asked, end, *room < 3, name);
+                    // SAFETY: sets a number.
+                    unsafe { c_fail_requests(c_int::from(fault == Fault::Request)) };
+                    live(&ring, started, asked, end, fault, &format!("{name}, {fault:?}, {asked:?}"));
+                    // SAFETY: as above.
+                    unsafe { c_fail_requests(0) };
                     ring.tag.set(ring.tag.get() + 1);
                 }
             }
@@ -395,8 +442,8 @@ pub fn orders(world: &SimpleCommunicator) {
     }
 }
 
-/// Lives the life of a guard, and checks each answer.
-fn live(ring: &Ring, started: Started, asked: Asked, end: End, fails: bool, name: &str) {
+/// Lives the life of a guard, and checks each answer: an error is that of each later call.
+fn live(ring: &Ring, started: Started, asked: Asked, end: End, fault: Fault, name: &str) {
     let Started { mut life, into } = started;
     let mut answers = Vec::new();
     match asked {
@@ -408,24 +455,31 @@ fn live(ring: &Ring, started: Started, asked: Asked, end: End, fails: bool, name
                 std::thread::yield_now();
             }
             answers.extend([life.is_done(), life.is_done()]);
-            assert!(answers.iter().all(|answer| *answer != Ok(false)), "{name}, {asked:?}: {answers:?}");
+            assert!(answers.iter().all(|answer| *answer != Ok(false)), "{name}: {answers:?}");
         }
     }
-    assert!(fails || answers.iter().all(Result::is_ok), "{name}, {asked:?}: {answers:?}");
+    let fails = fault != Fault::None;
+    let first = answers.iter().position(Result::is_err).unwrap_or(answers.len());
+    let mut errors =
+        answers.split_off(first).into_iter().map(|answer| answer.map(|_| ())).collect::<Vec<_>>();
     match end {
         End::Finish => {
             let finished = life.finish();
-            assert_eq!(finished.is_err(), fails, "{name}, {asked:?}: {finished:?}");
+            assert_eq!(finished.is_err(), fails, "{name}: {finished:?}");
+            errors.extend(fails.then_some(finished));
             // SAFETY: the memory lives for ever, and the guard is gone.
             let arrived = into.map(|into| unsafe { &*into });
             let expected = ring.expected();
-            let is_right =
-                arrived.is_none_or(|arrived| if fails { arrived == [0; 2] } else { arrived == expected });
-            assert!(is_right, "{name}, {asked:?}: {arrived:?} instead of {expected:?}");
+            let is_right = arrived.is_none_or(|arrived| match fails {
+                true => arrived.iter().all(|value| *value == 0),
+                false => arrived == expected,
+            });
+            assert!(is_right, "{name}: {arrived:?} instead of {expected:?}");
         }
         End::Drop => drop(life),
         End::Forget => mem::forget(life),
     }
+    assert!(errors.iter().all(|error| error.is_err() && fails && *error == errors[0]), "{name}: {errors:?}");
 }
 
 /// Keeps each guard beyond the end of MPI: its calls are errors then, and it can be dropped.

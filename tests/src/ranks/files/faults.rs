@@ -12,7 +12,7 @@ use dtype_runtime::{
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
-use super::{guards::Flag, on_disk, path, reason, remove};
+use super::{Flag, on_disk, path, reason, remove};
 use crate::redistribution::{Element, Padded};
 
 /// Checks that a view that was forgotten is an error of every call that reads or writes bytes.

@@ -2,7 +2,7 @@
 
 mod cells;
 pub mod faults;
-pub mod guards;
+pub mod meanwhile;
 mod model;
 pub mod random;
 
@@ -24,6 +24,13 @@ use crate::{
     engine::Random,
     redistribution::{Element, Mixed, Padded, distribution},
 };
+
+/// A value for which most bytes are wrong.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Flag {
+    pub is_set: bool,
+}
 
 /// Returns the path of a file of this run, the same on all ranks.
 fn path(world: &SimpleCommunicator, name: &str) -> PathBuf {

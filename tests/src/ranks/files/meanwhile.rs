@@ -1,0 +1,75 @@
+//! Immediate transfers of files that are under way beside other calls.
+
+use std::mem;
+
+use dtype_runtime::{layout, layout::Darray, wire::File};
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+use super::{on_disk, path, reason, remove};
+use crate::guards::fail_writes;
+
+/// Checks that calls of all ranks wait for immediate transfers of some ranks, also of other files, and that
+/// the guards have the outcome nevertheless.
+fn calls_of_all_meanwhile(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let [first, second] = ["meanwhile", "other"].map(|name| path(world, name));
+    let (mut file, other) = (File::create(world, &first).unwrap(), File::create(world, &second).unwrap());
+    let expected = vec![7u8; ranks];
+    for call in 0..4 {
+        let writes = if rank % 2 == call % 2 { 3 } else { 0 };
+        let start = |file: &File| mem::forget(file.start_write_at(rank as u64, &7u8).unwrap());
+        (0..writes).for_each(|_| start(&file));
+        let others: Vec<_> = (0..writes).map(|_| other.start_write_at(rank as u64, &7u8).unwrap()).collect();
+        // A write that fails, which only its guard tells.
+        fail_writes(1);
+        let failing = other.start_write_at(rank as u64, &8u8).unwrap();
+        match call {
+            0 => file.sync().unwrap(),
+            1 => file.set_size(ranks as u64).unwrap(),
+            2 => drop(file.view(0, &layout!(u8[1] => [0])).unwrap()),
+            _ => {
+                let own = Darray::blocks(rank, [20, ranks], [1, ranks]);
+                file.write_distributed(9, &own, &vec![7u8; 20]).unwrap();
+            }
+        }
+        for write in others {
+            write.finish().unwrap();
+        }
+        reason(failing.finish(), "a write that fails");
+    }
+    file.write_at_all(rank as u64, &7u8).unwrap();
+    other.sync().unwrap();
+    assert_eq!(on_disk(world, &first)[..ranks], expected);
+    drop((file, other));
+    for path in [first, second] {
+        remove(world, &path);
+    }
+}
+
+/// Forgets a transfer, and ends several in another order than they began.
+fn several(world: &SimpleCommunicator) {
+    let path = path(world, "several");
+    let own = 3 * world.rank() as u64;
+    let mut file = File::create(world, &path).unwrap();
+    file.write_at_all(own, &[1u8; 3]).unwrap();
+    let (mut first, mut second, mut third) = ([0u8; 3], [0u8; 3], [0u8; 3]);
+    mem::forget(file.start_read_at(own, &mut first).unwrap());
+    let mut second_read = file.start_read_at(own, &mut second).unwrap();
+    let third_read = file.start_read_at(own, &mut third).unwrap();
+    let written = file.start_write_at(own + 3 * world.size() as u64, &[2u8; 3]).unwrap();
+    mem::forget(written);
+    third_read.finish().unwrap();
+    while !second_read.is_done().unwrap() {}
+    second_read.finish().unwrap();
+    assert_eq!((first, second, third), ([0; 3], [1; 3], [1; 3]));
+    // Closing waits for the write that was forgotten.
+    file.close().unwrap();
+    let size = 3 * world.size() as usize;
+    assert_eq!(on_disk(world, &path), [vec![1; size], vec![2; size]].concat());
+    remove(world, &path);
+}
+
+pub fn meanwhile(world: &SimpleCommunicator) {
+    several(world);
+    calls_of_all_meanwhile(world);
+}
