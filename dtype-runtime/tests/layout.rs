@@ -1097,3 +1097,44 @@ fn errors_of_a_selection_are_told_apart() {
         Err(SelectionError::OutOfBounds { what: "index", dimension: 0, length: 1, given: 1, greatest: 0 })
     );
 }
+
+/// Calls each method that tells of a layout on the layout itself and on a reference to it, whose method is
+/// that of the trait.
+#[test]
+fn layouts_tell_of_themselves_with_or_without_the_trait() {
+    fn check<L: Layout>(layout: &L, own: (usize, usize, usize, Optimality), expected: (usize, usize, usize)) {
+        let (count, packed, offset, optimality) = own;
+        assert_eq!((count, packed, offset), expected);
+        assert_eq!((layout.count(), layout.packed_size(), layout.offset()), expected);
+        assert_eq!((optimality, layout.optimality()), (Optimality::Proven, Optimality::Proven));
+    }
+    macro_rules! check {
+        ($layout:expr, $expected:expr) => {{
+            let layout = $layout;
+            let own = (layout.count(), layout.packed_size(), layout.offset(), layout.optimality());
+            check(&layout, own, $expected);
+            #[cfg(feature = "picture")]
+            {
+                let drawn =
+                    [layout.draw(), Layout::draw(&layout)].map(|picture| picture.unwrap().text(false));
+                assert!(drawn[0] == drawn[1] && drawn[0].contains("· ■ · ·"), "{}", drawn[0]);
+            }
+        }};
+    }
+    let n = 4;
+    check!(layout!(u16[3][4] => [.., 1]), (3, 6, 2));
+    check!(layout!(u16[3][n] => [.., 1]).unwrap(), (3, 6, 2));
+    let order = ArrayOrder::RowMajor;
+    let column = Subarray { sizes: [3, 4], subsizes: [3, 1], starts: [0, 1], order };
+    check!(column.layout::<u16>().unwrap(), (3, 6, 2));
+}
+
+#[test]
+#[cfg(feature = "picture")]
+fn types_and_plans_are_drawn() {
+    let text = Particle::draw().unwrap().text(false);
+    assert!(text.contains("velocity") && text.contains("id"), "{text}");
+    let plan = pack::Plan::new(Particle::tree()).unwrap();
+    let text = plan.draw().unwrap().text(false);
+    assert!(text.contains("what is run"), "{text}");
+}

@@ -592,3 +592,40 @@ fn what_serde_cannot_write_leaves_the_message_as_it_was() {
     let copy: Vec<Perhaps> = from_bytes(&to_bytes(&values).unwrap()).unwrap();
     assert_eq!(copy.iter().map(|value| value.0).collect::<Vec<_>>(), [1, 2]);
 }
+
+#[test]
+fn hand_written_messages_are_read_part_by_part() {
+    use dtype_runtime::message::{Fingerprint, Reader, Writer};
+
+    #[derive(Debug, PartialEq)]
+    struct Parts([u8; 3], Vec<u8>, usize);
+    impl MpiMessage for Parts {
+        fn describe(of: &mut Fingerprint) {
+            of.add("Parts");
+        }
+        fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+            to.bytes(&self.0);
+            to.length(self.1.len());
+            to.bytes(&self.1);
+            to.length(self.2);
+            Ok(())
+        }
+    }
+    impl FromMessage for Parts {
+        fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+            let first = from.array()?;
+            let length = from.length()?;
+            let second = from.bytes(length)?.to_vec();
+            let last = from.length()?;
+            assert!(matches!(from.array::<1>(), Err(Error::Message { .. })));
+            assert!(matches!(from.bytes(1), Err(Error::Message { .. })));
+            assert!(matches!(from.length(), Err(Error::Message { .. })));
+            assert_eq!(from.bytes(0), Ok(&[][..]));
+            Ok(Self(first, second, last))
+        }
+    }
+    for last in [0, 7, u32::MAX as usize - 1, u32::MAX as usize, usize::MAX] {
+        let parts = Parts([1, 2, 3], vec![4; 5], last);
+        assert_eq!(from_bytes::<Parts>(&to_bytes(&parts).unwrap()).unwrap(), parts);
+    }
+}

@@ -527,12 +527,13 @@ fn windows_hold_what_all_ranks_have_written() {
 }
 
 /// Each rank compares all of its memory with a model. `DTYPE_SEED` draws other cases.
+/// `DTYPE_SEED` chooses other cases.
 #[test]
-fn random_windows_halos_and_redistributions_are_those_of_a_model() {
+fn random_calls_leave_the_memory_of_a_model() {
     for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
-        passes("random-windows", ranks);
-        passes("random-halos", ranks);
-        passes("random-redistributions", ranks);
+        for calls in ["windows", "halos", "redistributions", "views", "reductions", "prepared"] {
+            passes(&format!("random-{calls}"), ranks);
+        }
     }
 }
 
@@ -554,7 +555,7 @@ fn random_programs_of_files_leave_the_bytes_of_a_model() {
 #[test]
 fn errors_of_files_are_those_of_all_ranks_and_none_waits() {
     for &ranks in launch::numbers_of_ranks(&[1, 3]) {
-        for fault in ["forgotten", "bytes", "orders", "far", "blocks", "opened", "alone"] {
+        for fault in ["forgotten", "bytes", "meanwhile", "far", "blocks", "opened", "alone"] {
             passes(&format!("files-{fault}"), ranks);
         }
     }

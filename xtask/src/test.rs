@@ -241,8 +241,6 @@ const BRIEF_SCENARIOS: &[&str] = &[
     "--skip=collectives_with_promised_sizes_bring_the_same",
     "--skip=messages_arrive_with_any_table_of_wires",
     "--skip=what_is_fastest_is_measured_and_all_ranks_agree_on_it",
-    // Not yet run on MPICH since its model takes the bytes of a view that no rank has written.
-    "--skip=random_programs_of_files_leave_the_bytes_of_a_model",
 ];
 
 /// The scenarios of a run of CI: all but those that fill gigabytes of memory, which take minutes. A long run
@@ -252,8 +250,6 @@ const SMALL_SCENARIOS: &[&str] = &[
     "--",
     "--skip=three_gibibytes_of_structs_travel_on_every_wire",
     "--skip=more_values_than_an_mpi_count_travel",
-    // Not yet run on MPICH since its model takes the bytes of a view that no rank has written.
-    "--skip=random_programs_of_files_leave_the_bytes_of_a_model",
 ];
 
 /// The programs that a brief run leaves out, and CI's run on the first library: each compiles more programs,

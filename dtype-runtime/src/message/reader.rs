@@ -61,6 +61,7 @@ fn too_few_bytes(size: usize, left: usize) -> Error {
     malformed(format!("{size} bytes are to be read, but only {left} follow"))
 }
 
+// A test looks for the symbols of public functions, so a debug build has them.
 impl<'m> Reader<'m> {
     pub(super) fn new(in_band: &'m [u8], blocks: &'m [u8], front: Front<'m>) -> Self {
         Self { in_band, blocks, front, block: 0, least: BLOCK, depth: 0, inline: 0, reserved: 0 }
@@ -85,7 +86,7 @@ impl<'m> Reader<'m> {
     ///
     /// # Errors
     /// [`Error::Message`] if there are fewer.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn bytes(&mut self, size: usize) -> Result<&'m [u8], Error> {
         let Some((bytes, rest)) = self.in_band.split_at_checked(size) else {
             return Err(too_few_bytes(size, self.in_band.len()));
@@ -98,7 +99,7 @@ impl<'m> Reader<'m> {
     ///
     /// # Errors
     /// [`Error::Message`] if there are fewer.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let Some((bytes, rest)) = self.in_band.split_first_chunk() else {
             return Err(too_few_bytes(N, self.in_band.len()));
@@ -111,7 +112,7 @@ impl<'m> Reader<'m> {
     ///
     /// # Errors
     /// [`Error::Message`] if the message ends here.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn length(&mut self) -> Result<usize, Error> {
         match u32::from_ne_bytes(self.array()?) {
             u32::MAX => self.long(),

@@ -10,7 +10,7 @@ use std::{
 use dtype_core::{BaseType, Bounds, NodeCosts, TypeTree};
 use dtype_runtime::{
     Error, decode,
-    decode::{build, normalize},
+    decode::{Contents, Decoded, build, constructors, normalize},
     pack::{Data, Representation},
 };
 use dtype_tests::{is_library, mpi_pack};
@@ -18,6 +18,7 @@ use mpi::{
     datatype::{DatatypeRef, UserDatatype},
     ffi::{self, MPI_Aint, MPI_Datatype},
     raw::{AsRaw, FromRaw},
+    traits::Equivalence,
 };
 
 use crate::{
@@ -216,6 +217,8 @@ fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     unsafe { ffi::MPI_Type_commit(&raw mut committed) };
     let decoded = decode(&reference(datatype)).expect("a type tree can tell of it");
     let tree = decoded.tree();
+    let uncached = Decoded::of(&reference(datatype)).expect("it has been decoded before");
+    assert_eq!((uncached.tree(), uncached.bounds()), (tree, decoded.bounds()));
     let normalized = normalize(&reference(datatype)).expect("its tree can be built");
     let (before, after) = (bounds(datatype), bounds(normalized.as_raw()));
     if size == 0 {
@@ -331,6 +334,7 @@ pub fn kept() {
 
         named();
         by_other_costs();
+        contents();
         let mut deep = ffi::RSMPI_DATATYPE_NULL;
         ffi::MPI_Type_contiguous(1, ffi::RSMPI_DOUBLE, &raw mut deep);
         for _ in 0..300 {
@@ -361,6 +365,56 @@ fn by_other_costs() {
     let packed = [&vector, &listed].map(|of| mpi_pack(memory.as_ptr(), 1, of.as_raw(), 24));
     assert_eq!(packed[0], packed[1]);
     assert_eq!(bounds(vector.as_raw()), bounds(listed.as_raw()));
+}
+
+/// Datatypes are described and compared by their constructors and arguments.
+fn contents() {
+    // SAFETY: predefined datatypes, which are never freed.
+    let [number, byte] =
+        unsafe { [ffi::RSMPI_DOUBLE, ffi::RSMPI_UINT8_T].map(|raw| DatatypeRef::from_raw(raw)) };
+    let column = |length| UserDatatype::vector(length, 1, 10, &f64::equivalent_datatype());
+    let of = |length| Contents::of(&column(length)).unwrap();
+    assert_eq!(of(10), of(10));
+    assert_ne!(of(10), of(9));
+    // Three ints, and the numbers of the constructor, of its lists and of the base type.
+    assert!(of(10).size() >= 12 && of(10).size() % 4 == 0, "{:?}", of(10));
+    let pair = UserDatatype::structured(&[1, 1], &[0, 8], &[number, byte]);
+    // SAFETY: a constant of the library.
+    let mut darray = unsafe { ffi::RSMPI_DATATYPE_NULL };
+    let (sizes, kinds, blocks, processes) =
+        ([8], [ffi::MPI_DISTRIBUTE_CYCLIC as c_int], [ffi::MPI_DISTRIBUTE_DFLT_DARG], [2]);
+    // SAFETY: each list has one number.
+    let code = unsafe {
+        let [sizes, kinds, blocks, processes] =
+            [&sizes, &kinds, &blocks, &processes].map(|list| list.as_ptr());
+        let order = ffi::MPI_ORDER_C as c_int;
+        ffi::MPI_Type_create_darray(
+            2,
+            0,
+            1,
+            sizes,
+            kinds,
+            blocks,
+            processes,
+            order,
+            ffi::RSMPI_DOUBLE,
+            &raw mut darray,
+        )
+    };
+    assert_eq!(code, ffi::MPI_SUCCESS as c_int);
+    let found = [
+        Contents::of(&column(3)),
+        Contents::of(&pair),
+        Contents::of(&UserDatatype::contiguous(2, &reference(darray))),
+    ];
+    let found = found.map(Result::unwrap);
+    assert_eq!(found.each_ref().map(Contents::is_mixed), [false, true, false]);
+    assert_eq!(found.each_ref().map(Contents::has_darrays), [false, false, true]);
+    assert_eq!(constructors(&UserDatatype::contiguous(3, &column(2))).unwrap(), "contiguous(vector(f64))");
+    assert_eq!(constructors(&pair).unwrap(), "struct(f64, u8)");
+    assert_eq!(constructors(&reference(darray)).unwrap(), "darray(f64)");
+    // SAFETY: made above, and freed once.
+    unsafe { ffi::MPI_Type_free(&raw mut darray) };
 }
 
 /// Normalizing keeps the predefined datatype that a datatype is made of, even if another one has the same

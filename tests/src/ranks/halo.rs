@@ -314,6 +314,7 @@ pub fn sources(world: &SimpleCommunicator) {
     let own = f64::from(communicator.rank());
     let below = f64::from((communicator.rank() + world.size() - 1) % world.size());
     let halo = Halo::new([4, 3], 1);
+    assert_eq!(*halo.on::<f64>(&communicator).unwrap().halo(), halo);
 
     let mut nested = [[own; 3]; 4];
     halo.exchange(&communicator, &mut nested).unwrap();

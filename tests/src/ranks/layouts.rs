@@ -4,7 +4,7 @@
 use std::{ops::Range, os::raw::c_int};
 
 use dtype_runtime::{
-    Error, Layout, MpiDatatype, View,
+    Error, Layout, MpiDatatype, View, layout,
     layout::{ArrayLike, ArrayLikeMut, ArrayOrder, Darray, Disjoint, Distribution, Subarray},
 };
 use dtype_tests::{Cover, memory, mpi_pack, packed_by_many};
@@ -334,6 +334,16 @@ pub fn several(world: &SimpleCommunicator) {
 /// `MPI_Type_create_subarray` and `MPI_Type_create_darray` select the same elements as `Subarray` and
 /// `Darray` with the same arguments.
 pub fn ready_made() {
+    // A layout is found in its array, whether or not the compiler knows its shape.
+    let n = 3;
+    let fixed = layout!(i16[3][4] => [1.., 2]).array_datatype().unwrap();
+    let dynamic = layout!(i16[n][4] => [1.., 2]).unwrap().array_datatype().unwrap();
+    for datatype in [&fixed, &dynamic] {
+        // SAFETY: the datatypes are live.
+        assert_eq!(unsafe { extent(datatype.as_raw()) }, [0, 24]);
+        let memory: Vec<u8> = (0..24).collect();
+        assert_eq!(mpi_pack(memory.as_ptr(), 1, datatype.as_raw(), 4), [12, 13, 20, 21]);
+    }
     for order in [ArrayOrder::RowMajor, ArrayOrder::ColumnMajor] {
         for (subsizes, starts) in [([2, 3, 4], [1, 0, 2]), ([5, 6, 7], [0; 3]), ([1, 6, 1], [4, 0, 6])] {
             let sizes = [5, 6, 7];

@@ -1,12 +1,18 @@
 //! Random calls against brute force: each rank computes what all ranks have, one element at a time, and
 //! compares all of its memory. A failing case prints its seed.
 
+mod prepared;
+mod reductions;
+mod views;
 mod windows;
 
 use std::panic;
 
 use mpi::{topology::SimpleCommunicator, traits::*};
 
+pub use prepared::prepared;
+pub use reductions::reductions;
+pub use views::views;
 pub use windows::windows;
 
 use crate::{engine::Random, halo, redistribution};

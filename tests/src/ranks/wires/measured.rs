@@ -20,6 +20,10 @@ pub fn measured(world: &SimpleCommunicator) {
     let rows: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     assert_eq!(rows.is_empty(), world.size() == 1, "{text}");
     let library = wire::table_library();
+    let column = layout!(f64[512][8] => [.., 3]);
+    let row = wire::table_row(&column.of(&[[0.5; 8]; 512]));
+    assert_eq!(row, Some(format!("{library} strided 8 4096")));
+    assert_eq!(wire::table_row(&[0.5; 512]), None);
     for row in &rows {
         let words: Vec<&str> = row.split_whitespace().collect();
         let [of, _, _, _, _, least, most, rounds] = words[..] else { panic!("{row}") };

@@ -1,0 +1,105 @@
+//! Reductions of random values with functions that do not commute.
+
+use std::fmt::Debug;
+
+use dtype_runtime::{MpiDatatype, traits::*};
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+use super::each;
+use crate::engine::Random;
+
+/// The function x ↦ `factor` · x + `shift` of numbers modulo 2⁶⁴.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct Affine {
+    factor: u64,
+    shift: u64,
+}
+
+/// The first and the last of a series, if each fits the next one. It has padding, and values that must be
+/// checked.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct Series {
+    first: u8,
+    fits: bool,
+    last: u32,
+}
+
+trait Value: MpiDatatype + Copy + Debug + PartialEq + Send + Sync {
+    fn draw(drawn: &mut Random, rank: usize) -> Self;
+    /// An associative function.
+    fn then(&self, next: &Self) -> Self;
+}
+
+impl Value for Affine {
+    fn draw(drawn: &mut Random, _: usize) -> Self {
+        Self { factor: drawn.below(1 << 30) as u64, shift: drawn.below(1 << 30) as u64 }
+    }
+
+    fn then(&self, next: &Self) -> Self {
+        let shift = next.factor.wrapping_mul(self.shift).wrapping_add(next.shift);
+        Self { factor: self.factor.wrapping_mul(next.factor), shift }
+    }
+}
+
+impl Value for Series {
+    fn draw(drawn: &mut Random, rank: usize) -> Self {
+        Self { first: rank as u8, fits: !drawn.one_in(10), last: rank as u32 }
+    }
+
+    fn then(&self, next: &Self) -> Self {
+        let fits = self.fits && next.fits && self.last + 1 == u32::from(next.first);
+        Self { first: self.first, fits, last: next.last }
+    }
+}
+
+impl Value for i32 {
+    fn draw(drawn: &mut Random, _: usize) -> Self {
+        drawn.below(1000) as Self - 500
+    }
+
+    fn then(&self, next: &Self) -> Self {
+        (*self).max(*next)
+    }
+}
+
+impl Value for [u16; 3] {
+    fn draw(drawn: &mut Random, _: usize) -> Self {
+        [(); 3].map(|()| drawn.below(1 << 16) as u16)
+    }
+
+    fn then(&self, next: &Self) -> Self {
+        [self[0].wrapping_add(next[0]), self[1], next[2]]
+    }
+}
+
+pub fn reductions(world: &SimpleCommunicator) {
+    each(world, 150, |world, drawn| match drawn.below(4) {
+        0 => one::<Affine>(world, drawn),
+        1 => one::<Series>(world, drawn),
+        2 => one::<i32>(world, drawn),
+        _ => one::<[u16; 3]>(world, drawn),
+    });
+}
+
+/// Reduces the values of all ranks, which all ranks draw.
+fn one<T: Value>(world: &SimpleCommunicator, drawn: &mut Random) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let count = if drawn.one_in(8) { drawn.below(5000) } else { drawn.below(40) };
+    let values: Vec<Vec<T>> = (0..ranks).map(|of| (0..count).map(|_| T::draw(drawn, of)).collect()).collect();
+    // The results of the first ranks.
+    let of_first =
+        |ranks: usize, i: usize| values[1..ranks].iter().fold(values[0][i], |all, own| all.then(&own[i]));
+    let mut into = values[ranks - 1].clone();
+    world.all_reduce_into_with(&values[rank], &mut into, T::then).unwrap();
+    assert!(into.iter().enumerate().all(|(i, found)| *found == of_first(ranks, i)), "{count}: {into:?}");
+    let Some(own) = values[rank].first() else { return };
+    assert_eq!(world.all_reduce_with(own, T::then).unwrap(), of_first(ranks, 0));
+    assert_eq!(world.scan_with(own, T::then).unwrap(), of_first(rank + 1, 0));
+    let below = world.exclusive_scan_with(own, T::then).unwrap();
+    assert_eq!(below, (rank > 0).then(|| of_first(rank, 0)));
+    let root = drawn.below(ranks);
+    let reduced = world.process_at_rank(root as i32).reduce_with(own, T::then).unwrap();
+    assert_eq!(reduced, (rank == root).then(|| of_first(ranks, 0)));
+}
