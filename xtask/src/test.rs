@@ -350,6 +350,15 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             (false, _) => 305,
         };
         steps.push(with_library("ranks", seconds, scenarios));
+        // Reads programs that the steps before have built, and the pages that `rustdoc` has written.
+        if full && i == 0 {
+            steps.push(Step::new("uncalled", 15, |sh, _| {
+                let mut programs = uncalled::programs(sh, WITHOUT_MPI)?;
+                let _environment = library.enter(sh);
+                programs.extend(uncalled::programs(sh, &[WITH_MPI, &["--test=ranks"]].concat())?);
+                uncalled::check(sh, &library.target(sh).join("doc/dtype_runtime"), &programs)
+            }));
+        }
         if full {
             steps.push(Step::new(format!("examples@{}", library.label()), 75, move |sh, count| {
                 let _environment = library.enter(sh);
@@ -395,13 +404,6 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
     ];
     steps.push(Step::new("book", 150, |sh, _| docs::book(sh).map(drop)));
     steps.push(Step::new("licences", 5, licences));
-    // Of programs that other steps have built, and of the pages that `rustdoc` has written.
-    steps.push(Step::new("uncalled", 15, |sh, _| {
-        let mut programs = uncalled::programs(sh, WITHOUT_MPI)?;
-        let _environment = libraries[0].enter(sh);
-        programs.extend(uncalled::programs(sh, &[WITH_MPI, &["--test=ranks"]].concat())?);
-        uncalled::check(sh, &libraries[0].target(sh).join("doc/dtype_runtime"), &programs)
-    }));
     for library in libraries {
         steps.push(Step::new(format!("nodes@{}", library.label()), 900, |sh, count| {
             on_two_nodes(sh, library, count)

@@ -174,9 +174,7 @@ pub unsafe trait Layout: Clone + Sync {
     }
 
     /// Returns the packed size of the selection in bytes.
-    fn packed_size(&self) -> usize {
-        self.region().packed_size()
-    }
+    fn packed_size(&self) -> usize;
 
     /// Returns `true` if values of restricted types are selected.
     #[doc(hidden)]
