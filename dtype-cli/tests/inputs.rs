@@ -488,6 +488,11 @@ fn programs_in_fortran_are_read() {
         ("! comment\ncall MPI_Type_vector(3, 1, 16, MPI_REAL, t, ierr)", vector),
         ("C     fixed form (\n      call MPI_TYPE_VECTOR(3, 1, 16,\n     &     MPI_REAL, T, IERR)", vector),
         ("where (a > 0) a = 0\ncall MPI_Type_vector(3, 1, 16, MPI_REAL, mesh%rows(2), ierr)", vector),
+        (
+            "n = 3\ncall MPI_Type_vector(4, 1, 8, MPI_REAL8, col)\ncall MPI_Send(a, n, col, 1, 0, comm)\n\
+             call MPI_Recv(a, 1, col, 1, 0, comm, status)\ncall MPI_Type_vector(n, 1, 16, MPI_REAL, t)",
+            vector,
+        ),
         ("mesh%n = 3\ncall MPI_Type_vector(Mesh%N, 1, 16, MPI_REAL, mesh%row, ierr)", vector),
         (
             "call MPI_Type_vector(count=3, blocklength=1, stride=16, oldtype=MPI_REAL, newtype=t, \
@@ -551,6 +556,10 @@ fn programs_in_fortran_are_read() {
         (
             "integer :: n = 3\nif (rank == 0) then\n  n = 4\nend if\ncall MPI_Type_vector(n, 1, 16, \
              MPI_REAL, t)",
+            "`count` is `n`, which has no value",
+        ),
+        (
+            "n = 3\ncall MPI_Bcast(n, 1, MPI_INTEGER, 0, comm)\ncall MPI_Type_vector(n, 1, 16, MPI_REAL, t)",
             "`count` is `n`, which has no value",
         ),
         (

@@ -44,7 +44,7 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 /// Handles that no engine uses any more. The thread that drops an engine may be in a callback of MPI, so they
-/// are freed when the next one is made, and before MPI is finalized.
+/// are freed when a datatype is freed, when the next one is made, and before MPI is finalized.
 static UNUSED: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 /// The number of bytes that the displacements of an [`Original`] are less than those of the program's
@@ -60,9 +60,11 @@ pub(crate) struct Original {
     is_told: AtomicBool,
 }
 
-/// Frees the handles that no engine uses any more.
-fn free_unused() {
-    for Handle(mut unused) in std::mem::take(&mut *lock(&UNUSED)) {
+/// Frees the handles that no engine uses any more. No lock is held meanwhile: with the last handle, MPI calls
+/// delete functions of the program's attributes, which may send.
+pub(crate) fn free_unused() {
+    let unused = std::mem::take(&mut *lock(&UNUSED));
+    for Handle(mut unused) in unused {
         // SAFETY: promise 1; the handle was made here, and is freed once.
         unsafe { ffi::PMPI_Type_free(&raw mut unused) };
     }

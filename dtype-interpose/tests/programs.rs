@@ -502,6 +502,13 @@ fn datatypes_that_are_never_freed_take_little_memory() {
     assert!(preloaded <= plain + MOST, "{preloaded} bytes, {plain} without the library");
 }
 
+/// Checks that delete functions of attributes run when a datatype is freed, and may send; and that the null
+/// datatype is an error of the program's handler.
+#[test]
+fn datatypes_are_freed_when_the_program_frees_them() {
+    is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/freed.c", "freed"), 2 * 10, &[]);
+}
+
 /// Checks programs that call functions by their second names, past the preloaded library.
 #[test]
 fn programs_that_go_past_us_receive_the_same() {

@@ -2,7 +2,7 @@
 
 use std::os::raw::c_int;
 
-use ::mpi::ffi::MPI_Datatype;
+use ::mpi::ffi::{self, MPI_Datatype};
 
 use crate::{SUCCESS, Usable, shim};
 
@@ -19,11 +19,16 @@ impl Envelope {
     /// Asks the library for the envelope of a datatype.
     ///
     /// # Errors
-    /// The code that the library returns.
+    /// The code that the library returns. `MPI_ERR_TYPE` for the null datatype, without a call: the library would
+    /// pass the error to the handler of `MPI_COMM_WORLD`.
     ///
     /// # Safety
-    /// 1. The datatype is live.
+    /// 1. The datatype is live, or null.
     pub unsafe fn of(_: &Usable, datatype: MPI_Datatype) -> Result<Self, c_int> {
+        // SAFETY: a constant of the library.
+        if datatype == unsafe { ffi::RSMPI_DATATYPE_NULL } {
+            return Err(ffi::MPI_ERR_TYPE as c_int);
+        }
         let (mut numbers, mut letter) = ([0; 4], 0);
         // SAFETY: MPI is usable; 1; there is room for four numbers and a letter.
         let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut letter) };

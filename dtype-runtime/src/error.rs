@@ -134,12 +134,12 @@ pub enum Error {
     /// The selection of a layout is invalid, or its array is too large.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// A source has another shape than the array of the layout.
-    #[error("the layout is part of an array of shape {expected:?}, but the source has shape {found:?}")]
+    /// An array of the program has another shape than the array of the layout.
+    #[error("the layout is part of an array of shape {expected:?}, but this array has shape {found:?}")]
     Shape {
         /// The lengths of the dimensions of the layout's array.
         expected: Vec<usize>,
-        /// The lengths of the dimensions of the source, or its length if it is a slice.
+        /// The lengths of the dimensions of the program's array, or its length if it is a slice.
         found: Vec<usize>,
     },
     /// A parameter of a layout or of a call has an invalid value.

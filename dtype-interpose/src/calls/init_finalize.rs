@@ -108,6 +108,8 @@ pub(crate) unsafe fn type_dup(
 pub(crate) unsafe fn type_free(datatype: *const MPI_Datatype, next: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: promises 1 and 2 for the datatype. A null pointer is checked for, and left to the library.
     unsafe { datatype.as_ref().into_iter().for_each(|datatype| datatype_cache::freed(*datatype)) };
+    // A copy would keep the datatype, and its attributes.
+    verify::free_unused();
     next()
 }
 

@@ -204,14 +204,21 @@ impl Indices {
                 }
                 let last = (a + (m - 1) * s).min(b + (n - 1) * t);
                 // If the least common multiple is not a `usize`, there is one common index at most.
-                let (period, common) = (t / gcd(*s, *t), (s / gcd(*s, *t)).saturating_mul(*t));
+                let common = (s / gcd(*s, *t)).saturating_mul(*t);
                 // The first index of the first progression that is not before the second one.
                 let skipped = b.saturating_sub(*a).div_ceil(*s);
-                let first = (skipped..*m).take(period).map(|i| (i, self.at(i)));
-                let first = first
-                    .take_while(|(_, index)| *index <= last)
-                    .find(|(_, index)| other.position(*index).is_some());
-                let Some((first, index)) = first else { return none() };
+                if skipped >= *m || self.at(skipped) > last {
+                    return none();
+                }
+                // From there on, i steps lead to an index of the second one: i · s ≡ b − index (mod t).
+                let (index, modulus) = (self.at(skipped) as u128, *t as u128);
+                let missing = (*b as u128 + modulus - index % modulus) % modulus;
+                let Some(steps) = multiple(*s as u128, missing, modulus) else { return none() };
+                let first = skipped.saturating_add(steps as usize);
+                if first >= *m || self.at(first) > last {
+                    return none();
+                }
+                let index = self.at(first);
                 let count = 1 + (last - index) / common;
                 [
                     Self::Strided { start: first, count, step: common / s },
@@ -427,4 +434,21 @@ impl<const D: usize, P: Distributed<D> + ?Sized> Distributed<D> for &P {
     fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
         (**self).parts()
     }
+}
+
+/// Returns the least number i with i · `step` ≡ `wanted` modulo `modulus`, if there is one, by Euclid's algorithm.
+/// The numbers are less than 2⁶⁴.
+fn multiple(step: u128, wanted: u128, modulus: u128) -> Option<u128> {
+    // In each round, `factor` · `step` ≡ `rest`.
+    let (mut rest, mut next) = (modulus as i128, (step % modulus) as i128);
+    let (mut factor, mut next_factor) = (0, 1);
+    while next != 0 {
+        let quotient = rest / next;
+        (rest, next) = (next, rest - quotient * next);
+        (factor, next_factor) = (next_factor, factor - quotient * next_factor);
+    }
+    let divisor = rest as u128;
+    let period = modulus / divisor;
+    let factor = factor.rem_euclid(period as i128) as u128;
+    (wanted % divisor == 0).then(|| factor * (wanted / divisor) % period)
 }

@@ -348,6 +348,9 @@ pub fn rest(world: &SimpleCommunicator) {
         Redistribution::new(world, &a, &b).unwrap().run(&[number(rank, 0)], &mut moved).unwrap();
         assert_eq!(moved, [number(rank, 0)]);
     }
+    // Common indices that are far apart are computed, not searched.
+    let sparse = |processes| Darray { gsizes: [1 << 40], ..far(processes) };
+    Redistribution::<(), 1>::new(world, &sparse(ranks), &sparse((1 << 38) - 1)).unwrap();
 
     mistakes(world, &rows, &columns);
 }

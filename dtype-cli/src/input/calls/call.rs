@@ -112,7 +112,13 @@ impl Reader<'_> {
     pub(super) fn pass_arguments(&mut self, call: &str, begin: usize) -> Read<()> {
         let (end, name) = (self.scanner.place(), call.to_ascii_lowercase());
         let stores = ["get", "address", "sizeof"].iter().any(|part| name.contains(part));
-        let changes = if is_of_mpi(call) && !stores { Changes::MpiArguments } else { Changes::Arguments };
+        let sends = name.contains("send") && !name.contains("recv");
+        let changes = match is_of_mpi(call) {
+            // A message that is sent is not changed.
+            true if sends => Changes::Statements,
+            true if !stores => Changes::MpiArguments,
+            _ => Changes::Arguments,
+        };
         self.pass_unread(begin, end, changes, "the call is an argument of another one")
     }
 

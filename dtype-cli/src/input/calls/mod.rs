@@ -160,9 +160,12 @@ impl<'a> Reader<'a> {
             // A subroutine of Fortran may change its arguments.
             is_passed_on |= self.language == Comments::Fortran && word.eq_ignore_ascii_case("call");
             let is_array = || matches!(self.value_of(word), Some(Value::List(_)));
+            // A call of MPI that makes no datatype changes none.
+            let is_kept =
+                changes == Changes::MpiArguments && matches!(self.value_of(word), Some(Value::Datatype(_)));
             let is_given =
                 is_passed_on && (self.language == Comments::Fortran || is_array() && !inside.sees("["));
-            if is_address || is_given || is_assigned(&mut inside, self.language) {
+            if is_address || is_given && !is_kept || is_assigned(&mut inside, self.language) {
                 self.forget(word);
             }
         }
@@ -178,7 +181,7 @@ enum Changes {
     Statements,
     /// As a function, by its arguments.
     Arguments,
-    /// As a function of MPI that stores nothing in numbers of Fortran.
+    /// As a function of MPI, by its arguments that are no datatypes.
     MpiArguments,
 }
 

@@ -98,7 +98,7 @@ impl FileOptions {
     }
 
     /// Gives a hint to the library, such as `striping_factor` or `cb_nodes` (MPI 4.1 section 14.2.8).
-    /// Libraries ignore hints that they do not know.
+    /// Libraries ignore hints that they do not know. A size of a buffer (`cb_buffer_size`) must not be 0.
     #[must_use]
     pub fn hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.hints.push((key.into(), value.into()));
@@ -109,7 +109,7 @@ impl FileOptions {
     ///
     /// # Errors
     /// [`Error::File`], on all ranks, if a rank cannot open the file, if the path or a hint contains a zero
-    /// byte, if the path is too long for the MPI library, or if the ranks have different paths or options.
+    /// byte, if a hint is a size of 0, if the path is too long for the MPI library, or if the ranks have different paths or options.
     pub fn open<C: Communicator + ?Sized>(
         &self,
         communicator: &C,
@@ -305,10 +305,13 @@ impl Info {
             return Ok(info);
         }
         // SAFETY: there is room for a handle.
-        // SAFETY: there is room for a handle.
         let code = quietly(mpi, || unsafe { mpi.MPI_Info_create(&raw mut info.0) });
         of_file(mpi, path, "MPI_Info_create", code)?;
         for (key, value) in hints {
+            // MPICH 4.0 divides by the sizes of buffers.
+            if key.ends_with("_buffer_size") && value.trim().parse() == Ok(0u64) {
+                return Err(refused(path, format!("the hint {key:?} is 0: leave it out, or write a size")));
+            }
             let text = |text: &str| {
                 CString::new(text)
                     .map_err(|_| refused(path, format!("the hint {key:?} contains a zero byte")))

@@ -128,7 +128,7 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     ///
     /// # Errors
     /// [`Error::Window`] if another rank has left the window; an error if an MPI call fails. The body has not
-    /// run then.
+    /// run then. An error of a transfer, which the body returns, is one of this rank alone.
     pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> R) -> Result<R, Error> {
         self.open.begin()?;
         let end = AtEnd(&self.open, |open| open.fence(ffi::MPI_MODE_NOSUCCEED));
@@ -139,12 +139,13 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
 
     /// Runs an epoch of some ranks: this rank writes to and reads from `targets`, and `origins` do so here
     /// (`MPI_Win_post`, `MPI_Win_start`, `MPI_Win_complete`, `MPI_Win_wait`). Each of these ranks must make
-    /// the call with this rank on the other side. The groups may change each time.
+    /// the call with this rank on the other side. The groups may change each time. Until then, this rank waits:
+    /// three ranks that wait for one another in a circle wait for ever, as in MPI.
     ///
     /// # Errors
     /// [`Error::Rank`] if a rank is none of the communicator; [`Error::Window`] if one of these ranks has
-    /// left the window, makes the call without this rank on the other side, or has an error. The body has
-    /// not run then. An error if an MPI call fails.
+    /// left the window, has this rank on another side, or has an error. The body has not run then. An error if
+    /// an MPI call fails.
     pub fn exchange<'e, R>(
         &'e mut self,
         targets: &[Rank],

@@ -322,8 +322,10 @@ pub fn opened_by_some(world: &SimpleCommunicator) {
             world.barrier();
             let _ = fs::remove_file(here.with_extension("x"));
             world.barrier();
-            let own = if is_alone { options.clone().hint("a\0", "b") } else { options.clone() };
-            reason(own.open(world, &here), &name);
+            for (key, value) in [("a\0", "b"), ("cb_buffer_size", "0")] {
+                let own = if is_alone { options.clone().hint(key, value) } else { options.clone() };
+                reason(own.open(world, &here), &name);
+            }
         }
         // The same path, in another folder.
         let folder = here.with_extension(format!("folder{rank}"));
