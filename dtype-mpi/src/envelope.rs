@@ -19,8 +19,8 @@ impl Envelope {
     /// Asks the library for the envelope of a datatype.
     ///
     /// # Errors
-    /// The code that the library returns. `MPI_ERR_TYPE` for the null datatype, without a call: the library would
-    /// pass the error to the handler of `MPI_COMM_WORLD`.
+    /// The code that the library returns. `MPI_ERR_TYPE` for the null datatype, without a call: the library
+    /// would pass the error to the handler of `MPI_COMM_WORLD`.
     ///
     /// # Safety
     /// 1. The datatype is live, or null.

@@ -436,8 +436,8 @@ impl<const D: usize, P: Distributed<D> + ?Sized> Distributed<D> for &P {
     }
 }
 
-/// Returns the least number i with i · `step` ≡ `wanted` modulo `modulus`, if there is one, by Euclid's algorithm.
-/// The numbers are less than 2⁶⁴.
+/// Returns the least number i with i · `step` ≡ `wanted` modulo `modulus`, if there is one, by Euclid's
+/// algorithm. The numbers are less than 2⁶⁴.
 fn multiple(step: u128, wanted: u128, modulus: u128) -> Option<u128> {
     // In each round, `factor` · `step` ≡ `rest`.
     let (mut rest, mut next) = (modulus as i128, (step % modulus) as i128);

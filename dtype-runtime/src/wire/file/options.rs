@@ -109,7 +109,8 @@ impl FileOptions {
     ///
     /// # Errors
     /// [`Error::File`], on all ranks, if a rank cannot open the file, if the path or a hint contains a zero
-    /// byte, if a hint is a size of 0, if the path is too long for the MPI library, or if the ranks have different paths or options.
+    /// byte, if a hint is a size of 0, if the path is too long for the MPI library, or if the ranks have
+    /// different paths or options.
     pub fn open<C: Communicator + ?Sized>(
         &self,
         communicator: &C,

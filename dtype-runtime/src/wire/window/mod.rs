@@ -139,13 +139,13 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
 
     /// Runs an epoch of some ranks: this rank writes to and reads from `targets`, and `origins` do so here
     /// (`MPI_Win_post`, `MPI_Win_start`, `MPI_Win_complete`, `MPI_Win_wait`). Each of these ranks must make
-    /// the call with this rank on the other side. The groups may change each time. Until then, this rank waits:
-    /// three ranks that wait for one another in a circle wait for ever, as in MPI.
+    /// the call with this rank on the other side. The groups may change each time. Until then, this rank
+    /// waits: three ranks that wait for one another in a circle wait for ever, as in MPI.
     ///
     /// # Errors
     /// [`Error::Rank`] if a rank is none of the communicator; [`Error::Window`] if one of these ranks has
-    /// left the window, has this rank on another side, or has an error. The body has not run then. An error if
-    /// an MPI call fails.
+    /// left the window, has this rank on another side, or has an error. The body has not run then. An error
+    /// if an MPI call fails.
     pub fn exchange<'e, R>(
         &'e mut self,
         targets: &[Rank],
