@@ -12,6 +12,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
 use test::{Choice, Extent};
 
+mod any_mpi;
 mod bench;
 mod demo;
 mod docs;

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, docs, house, mpi, nodes::Nodes, uncalled};
+use crate::{Libraries, any_mpi, docs, house, mpi, nodes::Nodes, uncalled};
 
 /// The extent of a run. Each includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -321,6 +321,9 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     if full {
         steps.push(Step::new("valgrind", 25, valgrind));
         steps.push(Step::new("sanitizer", 60, sanitizer));
+        steps.push(Step::new("any-mpi", 60, move |sh, _| {
+            any_mpi::check(sh, libraries, extent == Extent::Long)
+        }));
     }
     for (i, library) in libraries.iter().enumerate() {
         let with_library = |name: &str, seconds, arguments: &'static [&'static str]| {

@@ -1,0 +1,255 @@
+//! Statuses and lists of handles as the MPI library has them. A status of the standard's ABI has 32 bytes, of
+//! which Open MPI uses the first 24. MPICH's has 20, in another order, and its handles have 4 bytes. Lists
+//! are converted in place where the call may write them.
+//!
+//! # Safety
+//! Each pointer is one that MPI could use in a call with the same arguments, or a constant of the library in
+//! its place. `length` is the number of its items.
+
+use std::{
+    mem::{size_of, MaybeUninit},
+    os::raw::{c_int, c_void},
+};
+
+use crate::{
+    library::{family, Family},
+    MPI_Comm, MPI_Status,
+};
+
+/// A status of MPICH.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Mpich {
+    internal: [c_int; 2],
+    source: c_int,
+    tag: c_int,
+    error: c_int,
+}
+
+/// The numbers of a status of MPICH, which may not be initialized.
+type Words = [MaybeUninit<c_int>; 5];
+
+/// The bytes of a status of Open MPI.
+type OpenMpi = [u64; 3];
+
+impl Mpich {
+    fn of(status: MPI_Status) -> Self {
+        let MPI_Status { MPI_SOURCE: source, MPI_TAG: tag, MPI_ERROR: error, MPI_internal: [low, high, ..] } =
+            status;
+        Self { internal: [low, high], source, tag, error }
+    }
+
+    fn status(self) -> MPI_Status {
+        let Self { internal: [low, high], source, tag, error } = self;
+        MPI_Status { MPI_SOURCE: source, MPI_TAG: tag, MPI_ERROR: error, MPI_internal: [low, high, 0, 0, 0] }
+    }
+}
+
+/// Returns `true` if a pointer to statuses is one of a list of the program. MPICH's `MPI_STATUS_IGNORE` is 1.
+fn is_place<T>(pointer: *const T) -> bool {
+    pointer as usize > 1
+}
+
+/// Stores 0 where the call writes a handle. MPICH writes its lower half.
+#[inline(always)]
+pub(crate) unsafe fn clear<T>(handle: *mut T) {
+    if is_place(handle) {
+        handle.cast::<usize>().write(0);
+    }
+}
+
+/// Makes a status, which may not be initialized, one of the library.
+#[inline(always)]
+pub(crate) unsafe fn to_native(status: *mut MPI_Status) {
+    if family() == Family::Mpich && is_place(status) {
+        mpich_status(status);
+    }
+}
+
+unsafe fn mpich_status(status: *mut MPI_Status) {
+    let place = status.cast::<Words>();
+    let [source, tag, error, low, high] = place.read();
+    place.write([low, high, source, tag, error]);
+}
+
+/// Makes a status of the library one of the program.
+#[inline(always)]
+pub(crate) unsafe fn from_native(status: *mut MPI_Status) {
+    if family() == Family::Mpich && is_place(status) {
+        let place = status.cast::<Words>();
+        let [low, high, source, tag, error] = place.read();
+        place.write([source, tag, error, low, high]);
+    }
+}
+
+/// A status that a call reads.
+pub(crate) struct Status {
+    own: *const MPI_Status,
+    native: MaybeUninit<Mpich>,
+}
+
+impl Status {
+    #[inline(always)]
+    pub(crate) unsafe fn of(own: *const MPI_Status) -> Self {
+        let is_copied = family() == Family::Mpich && is_place(own);
+        let native = if is_copied { MaybeUninit::new(Mpich::of(own.read())) } else { MaybeUninit::uninit() };
+        Self { own, native }
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(&self) -> *const MPI_Status {
+        if family() == Family::Mpich && is_place(self.own) {
+            self.native.as_ptr().cast()
+        } else {
+            self.own
+        }
+    }
+}
+
+/// Makes statuses those of the library, from the first on: each becomes shorter.
+pub(crate) unsafe fn narrow_statuses(statuses: *mut MPI_Status, length: usize) {
+    if !is_place(statuses) {
+        return;
+    }
+    match family() {
+        Family::Mpich => {
+            for i in 0..length {
+                mpich_status(statuses.add(i));
+                statuses.cast::<Words>().add(i).write(statuses.add(i).cast::<Words>().read());
+            }
+        }
+        Family::OpenMpi => {
+            for i in 0..length {
+                let status = statuses.add(i).cast::<MaybeUninit<OpenMpi>>();
+                statuses.cast::<MaybeUninit<OpenMpi>>().add(i).write_unaligned(status.read_unaligned());
+            }
+        }
+        Family::Abi => {}
+    }
+}
+
+/// Makes statuses of the library those of the program, from the last one on.
+pub(crate) unsafe fn widen_statuses(statuses: *mut MPI_Status, length: usize) {
+    if !is_place(statuses) {
+        return;
+    }
+    for i in (0..length).rev() {
+        match family() {
+            Family::Mpich => {
+                let native = statuses.cast::<Mpich>().add(i).read_unaligned();
+                statuses.add(i).write(native.status());
+            }
+            Family::OpenMpi => {
+                let native = statuses.cast::<OpenMpi>().add(i).read_unaligned();
+                statuses.add(i).cast::<[OpenMpi; 1]>().write_unaligned([native]);
+                statuses.add(i).cast::<u64>().add(3).write_unaligned(0);
+            }
+            Family::Abi => return,
+        }
+    }
+}
+
+/// Makes a list of handles one of the library.
+pub(crate) unsafe fn narrow<T>(handles: *mut T, length: usize) {
+    if family() == Family::Mpich && is_place(handles) {
+        for i in 0..length {
+            let handle = handles.cast::<MaybeUninit<usize>>().add(i).read();
+            // The lower half comes first in memory.
+            let lower = (&handle as *const MaybeUninit<usize>).cast::<MaybeUninit<u32>>().read();
+            handles.cast::<MaybeUninit<u32>>().add(i).write(lower);
+        }
+    }
+}
+
+/// Makes a list of handles of the library one of the program, from the last one on.
+pub(crate) unsafe fn widen<T>(handles: *mut T, length: usize) {
+    if family() == Family::Mpich && is_place(handles) {
+        for i in (0..length).rev() {
+            let handle = handles.cast::<u32>().add(i).read();
+            handles.cast::<usize>().add(i).write(handle as usize);
+        }
+    }
+}
+
+/// A list of handles that a call reads.
+pub(crate) struct List<T> {
+    own: *const T,
+    native: Option<Vec<u32>>,
+}
+
+impl<T> List<T> {
+    pub(crate) unsafe fn new(own: *const T, length: impl FnOnce() -> usize) -> Self {
+        let is_copied = family() == Family::Mpich && is_place(own);
+        let handle = |i| own.cast::<usize>().add(i).read() as u32;
+        Self { own, native: is_copied.then(|| (0..length()).map(handle).collect()) }
+    }
+
+    /// Returns a list that is not read if the data is sent in place.
+    pub(crate) unsafe fn unless_in_place(
+        from: *const c_void,
+        own: *const T,
+        length: impl FnOnce() -> usize,
+    ) -> Self {
+        if from == crate::MPI_IN_PLACE {
+            Self { own, native: None }
+        } else {
+            Self::new(own, length)
+        }
+    }
+
+    pub(crate) fn first(&self) -> *const T {
+        self.native.as_ref().map_or(self.own, |native| native.as_ptr().cast())
+    }
+}
+
+/// Returns the number of ranks that a collective call communicates with.
+pub(crate) unsafe fn ranks(communicator: MPI_Comm) -> usize {
+    let (mut is_between, mut ranks) = (0, 0);
+    crate::MPI_Comm_test_inter(communicator, &mut is_between);
+    if is_between == 0 {
+        crate::MPI_Comm_size(communicator, &mut ranks);
+    } else {
+        crate::MPI_Comm_remote_size(communicator, &mut ranks);
+    }
+    ranks as usize
+}
+
+/// Returns the numbers of ranks from which and to which a neighbourhood call of this rank communicates.
+pub(crate) unsafe fn neighbours(communicator: MPI_Comm) -> (usize, usize) {
+    let (mut kind, mut rank, mut from, mut to) = (0, 0, 0, 0);
+    crate::MPI_Topo_test(communicator, &mut kind);
+    if kind == crate::MPI_CART {
+        crate::MPI_Cartdim_get(communicator, &mut from);
+        return (2 * from as usize, 2 * from as usize);
+    }
+    if kind == crate::MPI_GRAPH {
+        crate::MPI_Comm_rank(communicator, &mut rank);
+        crate::MPI_Graph_neighbors_count(communicator, rank, &mut from);
+        return (from as usize, from as usize);
+    }
+    if kind == crate::MPI_DIST_GRAPH {
+        let mut is_weighted = 0;
+        crate::MPI_Dist_graph_neighbors_count(communicator, &mut from, &mut to, &mut is_weighted);
+    }
+    (from as usize, to as usize)
+}
+
+const _: () = assert!(
+    size_of::<Mpich>() == 20 && size_of::<MPI_Status>() == 32 && size_of::<usize>() == 8,
+    "mpi-sys knows MPI libraries of 64-bit systems only: use the stock crate `mpi-sys`"
+);
+
+// Lower halves come first.
+#[cfg(not(target_endian = "little"))]
+compile_error!("mpi-sys knows MPI libraries of little-endian systems only: use the stock crate `mpi-sys`");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_of_mpich_have_all_of_their_values() {
+        let own = MPI_Status { MPI_SOURCE: 1, MPI_TAG: 2, MPI_ERROR: 3, MPI_internal: [4, 5, 0, 0, 0] };
+        assert_eq!(Mpich::of(own).status(), own);
+    }
+}
