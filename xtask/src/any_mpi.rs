@@ -85,7 +85,7 @@ fn package(sh: &Shell, folder: &std::path::Path, has_all: bool) -> Result<Vec<St
         }
     }
     ensure!(names.len() >= SAMPLE.len(), "{}: {} examples", examples.display(), names.len());
-    let ours = sh.current_dir().join("mpi-sys");
+    let ours = sh.current_dir().join("mpi-sys").display().to_string();
     let text = format!(
         "[package]\nname = \"rsmpi-examples\"\nedition = \"2021\"\n\n\
          [dependencies]\nmpi = {{ version = \"0.8\", features = [\"complex\", \"derive\"] }}\n\

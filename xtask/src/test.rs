@@ -353,14 +353,8 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             (false, _) => 305,
         };
         steps.push(with_library("ranks", seconds, scenarios));
-        // Reads programs that the steps before have built, and the pages that `rustdoc` has written.
         if full && i == 0 {
-            steps.push(Step::new("uncalled", 15, |sh, _| {
-                let mut programs = uncalled::programs(sh, WITHOUT_MPI)?;
-                let _environment = library.enter(sh);
-                programs.extend(uncalled::programs(sh, &[WITH_MPI, &["--test=ranks"]].concat())?);
-                uncalled::check(sh, &library.target(sh).join("doc/dtype_runtime"), &programs)
-            }));
+            steps.push(Step::new("uncalled", 15, |sh, _| all_are_called(sh, library)));
         }
         if full {
             steps.push(Step::new(format!("examples@{}", library.label()), 75, move |sh, count| {
@@ -393,6 +387,15 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         steps.extend(long_steps(libraries));
     }
     steps
+}
+
+/// Checks that each public function is called by programs that the steps before have built. The step
+/// `rustdoc` has written the pages that name the functions.
+fn all_are_called(sh: &Shell, library: &mpi::Library) -> Result<()> {
+    let mut programs = uncalled::programs(sh, WITHOUT_MPI)?;
+    let _environment = library.enter(sh);
+    programs.extend(uncalled::programs(sh, &[WITH_MPI, &["--test=ranks"]].concat())?);
+    uncalled::check(sh, &library.target(sh).join("doc/dtype_runtime"), &programs)
 }
 
 /// Returns the further steps of a long run: Miri, sweeps with all their cases, and the newest libraries.

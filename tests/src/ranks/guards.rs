@@ -470,9 +470,8 @@ fn live(ring: &Ring, started: Started, asked: Asked, end: End, fault: Fault, nam
             // SAFETY: the memory lives for ever, and the guard is gone.
             let arrived = into.map(|into| unsafe { &*into });
             let expected = ring.expected();
-            let is_right = arrived.is_none_or(|arrived| match fails {
-                true => arrived.iter().all(|value| *value == 0),
-                false => arrived == expected,
+            let is_right = arrived.is_none_or(|arrived| {
+                if fails { arrived.iter().all(|value| *value == 0) } else { arrived == expected }
             });
             assert!(is_right, "{name}: {arrived:?} instead of {expected:?}");
         }

@@ -27,13 +27,13 @@ struct Series {
 }
 
 trait Value: MpiDatatype + Copy + Debug + PartialEq + Send + Sync {
-    fn draw(drawn: &mut Random, rank: usize) -> Self;
+    fn sample(drawn: &mut Random, rank: usize) -> Self;
     /// An associative function.
     fn then(&self, next: &Self) -> Self;
 }
 
 impl Value for Affine {
-    fn draw(drawn: &mut Random, _: usize) -> Self {
+    fn sample(drawn: &mut Random, _: usize) -> Self {
         Self { factor: drawn.below(1 << 30) as u64, shift: drawn.below(1 << 30) as u64 }
     }
 
@@ -44,7 +44,7 @@ impl Value for Affine {
 }
 
 impl Value for Series {
-    fn draw(drawn: &mut Random, rank: usize) -> Self {
+    fn sample(drawn: &mut Random, rank: usize) -> Self {
         Self { first: rank as u8, fits: !drawn.one_in(10), last: rank as u32 }
     }
 
@@ -55,7 +55,7 @@ impl Value for Series {
 }
 
 impl Value for i32 {
-    fn draw(drawn: &mut Random, _: usize) -> Self {
+    fn sample(drawn: &mut Random, _: usize) -> Self {
         drawn.below(1000) as Self - 500
     }
 
@@ -65,7 +65,7 @@ impl Value for i32 {
 }
 
 impl Value for [u16; 3] {
-    fn draw(drawn: &mut Random, _: usize) -> Self {
+    fn sample(drawn: &mut Random, _: usize) -> Self {
         [(); 3].map(|()| drawn.below(1 << 16) as u16)
     }
 
@@ -87,7 +87,8 @@ pub fn reductions(world: &SimpleCommunicator) {
 fn one<T: Value>(world: &SimpleCommunicator, drawn: &mut Random) {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     let count = if drawn.one_in(8) { drawn.below(5000) } else { drawn.below(40) };
-    let values: Vec<Vec<T>> = (0..ranks).map(|of| (0..count).map(|_| T::draw(drawn, of)).collect()).collect();
+    let values: Vec<Vec<T>> =
+        (0..ranks).map(|of| (0..count).map(|_| T::sample(drawn, of)).collect()).collect();
     // The results of the first ranks.
     let of_first =
         |ranks: usize, i: usize| values[1..ranks].iter().fold(values[0][i], |all, own| all.then(&own[i]));

@@ -57,7 +57,7 @@ impl<T: Element> Part<T> {
                 size: wide * (at + count),
             },
             2 => {
-                let rows = (0..).find(|rows| rows * (rows + 1) / 2 >= count).unwrap_or(0);
+                let rows = (0..=count).find(|rows| rows * (rows + 1) / 2 >= count).unwrap_or(0);
                 let full = rows.saturating_sub(1);
                 let rest = count - full * (full + 1) / 2;
                 let own = |i: usize| if i < full { i + 1 } else { rest };
