@@ -404,13 +404,15 @@ unsafe fn keep_entry(datatype: MPI_Datatype, entry: CachedDatatype) -> bool {
 /// # Safety
 /// Promises 1 and 2 for the datatype.
 unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
+    // The null datatype, too, has no parts. MPI would end the program if it were asked for its size.
+    // SAFETY: promises 1 and 2 for the datatype.
+    if unsafe { parts(datatype) } == 0 {
+        return None;
+    }
     let mut size = 0;
-    // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
-    let is_derived = unsafe {
-        ffi::MPI_Type_size(datatype, &raw mut size);
-        parts(datatype) > 0
-    };
-    usize::try_from(size).ok().filter(|size| *size > 0 && is_derived)
+    // SAFETY: as above; there is room for a number.
+    unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
+    usize::try_from(size).ok().filter(|size| *size > 0)
 }
 
 /// Counts the handles that `MPI_Type_get_contents` has returned: one to each datatype that `datatype` was

@@ -250,11 +250,16 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Returns the packed size of a datatype in bytes, and `true` if consecutive elements form one block.
+/// Returns the packed size of a datatype in bytes, and `true` if consecutive elements form one block. The null
+/// datatype has size -1.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
 unsafe fn looked_at(datatype: MPI_Datatype) -> (i64, bool) {
+    // SAFETY: a constant of the library.
+    if datatype == unsafe { ffi::RSMPI_DATATYPE_NULL } {
+        return (-1, false);
+    }
     let (mut size, mut lower, mut extent, mut first, mut span) = (0, 0, 0, 0, 0);
     // SAFETY: promises 1 and 2 for the datatype; there is room for a number each.
     unsafe {
