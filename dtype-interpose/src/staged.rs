@@ -250,8 +250,8 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Returns the packed size of a datatype in bytes, and `true` if consecutive elements form one block. The null
-/// datatype has size -1.
+/// Returns the packed size of a datatype in bytes, and `true` if consecutive elements form one block. The
+/// null datatype has size −1.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.

@@ -12,6 +12,8 @@ use std::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use dtype_core::{BaseType, TypeTree};
@@ -321,6 +323,8 @@ impl Verified<'_> {
              {by}: byte {byte} is {own:#04x}, by {by} {library:#04x}.{then}"
         ));
         if ends {
+            // Launchers may drop what a rank has printed just before the end.
+            thread::sleep(Duration::from_millis(200));
             // SAFETY: promise 1.
             unsafe { ffi::PMPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
             process::abort();
