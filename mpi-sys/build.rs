@@ -2,8 +2,13 @@
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 
+use table::{handle, number, rows};
+
+mod table;
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=table.rs");
     let (arch, system) = (env::var("CARGO_CFG_TARGET_ARCH")?, env::var("CARGO_CFG_TARGET_OS")?);
     // The folder of libraries in Debian.
     println!("cargo:rustc-env=MPI_SYS_TRIPLE={arch}-{system}-gnu");
@@ -17,51 +22,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::write(Path::new(&folder).join(format!("{table}.rs")), text)?;
     }
     Ok(())
-}
-
-/// Returns the rows of a table: lines that begin with a space continue the one before.
-fn rows(table: &str) -> Vec<String> {
-    let mut rows: Vec<String> = Vec::new();
-    for line in table.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-        match rows.last_mut() {
-            Some(row) if line.starts_with(' ') => {
-                row.push(' ');
-                row.push_str(line.trim());
-            }
-            _ => rows.push(line.to_owned()),
-        }
-    }
-    rows
-}
-
-/// Returns the type of a handle.
-fn handle(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "comm" => "MPI_Comm",
-        "type" => "MPI_Datatype",
-        "group" => "MPI_Group",
-        "op" => "MPI_Op",
-        "request" => "MPI_Request",
-        "win" => "MPI_Win",
-        "file" => "MPI_File",
-        "info" => "MPI_Info",
-        "errhandler" => "MPI_Errhandler",
-        "message" => "MPI_Message",
-        "session" => "MPI_Session",
-        _ => return None,
-    })
-}
-
-/// Returns the type of a number.
-fn number(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "int" => "c_int",
-        "aint" => "MPI_Aint",
-        "count" => "MPI_Count",
-        "offset" => "MPI_Offset",
-        "double" => "f64",
-        _ => return None,
-    })
 }
 
 /// An argument: its type in Rust, and what a wrapper does before and after the call.
@@ -230,8 +190,10 @@ fn functions(table: &str) -> Result<String, String> {
 
 /// Writes a static for each constant that differs between libraries, and the function that sets them.
 fn constants(table: &str) -> Result<String, String> {
-    let (mut declared, mut stored, mut set) = (String::new(), String::new(), String::new());
+    let mut declared = String::new();
     let mut fixed = String::new();
+    let mut stored = String::new();
+    let mut set = String::new();
     let alias = |name: &str| match name {
         "MPI_C_FLOAT_COMPLEX" => "RSMPI_FLOAT_COMPLEX".to_owned(),
         "MPI_C_DOUBLE_COMPLEX" => "RSMPI_DOUBLE_COMPLEX".to_owned(),
@@ -317,7 +279,7 @@ static FIXED_{left}: c_int = {right};
         let null = if null.is_empty() { "0".to_owned() } else { format!("{null} as i64") };
         let _ = writeln!(set, "    storage::{name} = {value}.unwrap_or({null}) as {raw};");
     }
-    // Null handles come first in the table of each kind but for errors and datatypes, which are set again.
+    // In the table, the null handle of each kind comes first: the others may be set to it.
     Ok(format!(
         "extern \"C\" {{
 {declared}}}

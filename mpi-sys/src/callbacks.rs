@@ -311,7 +311,6 @@ macro_rules! handlers {
                     function(&mut own, code);
                 }
             }
-            convert::clear(handler);
             if family() != Family::Mpich || function.is_none() {
                 return $native(function, handler);
             }

@@ -216,13 +216,15 @@ pub(crate) unsafe fn ranks(communicator: MPI_Comm) -> usize {
 
 /// Returns the numbers of ranks from which and to which a neighbourhood call of this rank communicates.
 pub(crate) unsafe fn neighbours(communicator: MPI_Comm) -> (usize, usize) {
-    let (mut kind, mut rank, mut from, mut to) = (0, 0, 0, 0);
+    let mut kind = 0;
+    let (mut from, mut to) = (0, 0);
     crate::MPI_Topo_test(communicator, &mut kind);
     if kind == crate::MPI_CART {
         crate::MPI_Cartdim_get(communicator, &mut from);
         return (2 * from as usize, 2 * from as usize);
     }
     if kind == crate::MPI_GRAPH {
+        let mut rank = 0;
         crate::MPI_Comm_rank(communicator, &mut rank);
         crate::MPI_Graph_neighbors_count(communicator, rank, &mut from);
         return (from as usize, from as usize);

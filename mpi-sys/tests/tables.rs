@@ -10,6 +10,11 @@ use std::{
     process::{Command, Stdio},
 };
 
+use table::{handle, number, rows};
+
+#[path = "../table.rs"]
+mod table;
+
 fn compiler() -> OsString {
     env::var_os("MPICC").unwrap_or_else(|| "mpicc".into())
 }
@@ -27,18 +32,6 @@ fn header(further: &[&str]) -> Option<String> {
     child.stdin.take()?.write_all(b"#include <mpi.h>\n").ok()?;
     let output = child.wait_with_output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Returns the rows of a table: lines that begin with a space continue the one before.
-fn rows(table: &str) -> Vec<String> {
-    let mut rows: Vec<String> = Vec::new();
-    for line in table.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-        match rows.last_mut() {
-            Some(row) if line.starts_with(' ') => *row = format!("{row} {}", line.trim()),
-            _ => rows.push(line.to_owned()),
-        }
-    }
-    rows
 }
 
 /// Returns a type of C without names and spaces; a list is a pointer.
@@ -68,22 +61,10 @@ fn expected(kind: &str) -> String {
     let stars = base.matches('*').count() + lists;
     let base = base.trim_end_matches('*');
     let of = match base {
-        "comm" => "MPI_Comm",
-        "type" => "MPI_Datatype",
-        "group" => "MPI_Group",
-        "op" => "MPI_Op",
-        "request" => "MPI_Request",
-        "win" => "MPI_Win",
-        "file" => "MPI_File",
-        "info" => "MPI_Info",
-        "errhandler" => "MPI_Errhandler",
-        "message" => "MPI_Message",
-        "session" => "MPI_Session",
         "status" => "MPI_Status",
-        "aint" => "MPI_Aint",
-        "count" => "MPI_Count",
-        "offset" => "MPI_Offset",
-        base => base,
+        // Types of C, and not of Rust.
+        "int" | "double" => base,
+        base => handle(base).or_else(|| number(base)).unwrap_or(base),
     };
     let is_pointed = lists == 0 && (["out", "inout"].contains(&mode) || base == "status");
     let is_function = base.starts_with("MPI_");

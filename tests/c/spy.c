@@ -19,7 +19,7 @@ MPI_Comm c_made(int i) { return i < count ? made[i] : MPI_COMM_NULL; }
 
 static int mistakes;
 
-/* How many of the next contiguous datatypes are to be one copy too short. */
+/* Makes the next `count` contiguous datatypes one copy too short. */
 void c_make_mistakes(int count) { mistakes = count; }
 
 int MPI_Type_contiguous(int count, MPI_Datatype old, MPI_Datatype *new) {
@@ -40,7 +40,7 @@ int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void
 
 static int failures;
 
-/* How many of the next immediate writes are to fail when they complete. If the storage is full, libraries
+/* Lets the next `count` immediate writes fail when they complete. If the storage is full, libraries
    crash or never complete, so a request of this file fails in place of theirs. */
 void c_fail_writes(int count) { failures = count; }
 
@@ -71,7 +71,7 @@ int MPI_File_iwrite_at(MPI_File file, MPI_Offset at, const void *from, int count
 
 static int failing;
 
-/* How many of the next calls of MPI_Testall that complete requests are to say that the first one failed. */
+/* Lets the next `count` calls of MPI_Testall that complete requests say that the first request failed. */
 void c_fail_requests(int count) { failing = count; }
 
 int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]) {

@@ -327,7 +327,8 @@ impl Open {
     /// Tells a rank that wants to meet this one, if there is one, that it does not take part.
     fn decline(&self) -> Result<(), Error> {
         let (mpi, communicator) = (&self.mpi, self.companion.communicator);
-        let (mut is_there, mut status, tag) = (0, no_status(), self.meeting());
+        let tag = self.meeting();
+        let (mut is_there, mut status) = (0, no_status());
         called(mpi, "MPI_Iprobe", communicator, || {
             let (flag, status) = (&raw mut is_there, &raw mut status);
             // SAFETY: the communicator is live; there is room for a flag and a status.

@@ -52,7 +52,7 @@ fn several(world: &SimpleCommunicator) {
     let own = 3 * world.rank() as u64;
     let mut file = File::create(world, &path).unwrap();
     file.write_at_all(own, &[1u8; 3]).unwrap();
-    let (mut first, mut second, mut third) = ([0u8; 3], [0u8; 3], [0u8; 3]);
+    let [mut first, mut second, mut third] = [[0u8; 3]; 3];
     mem::forget(file.start_read_at(own, &mut first).unwrap());
     let mut second_read = file.start_read_at(own, &mut second).unwrap();
     let third_read = file.start_read_at(own, &mut third).unwrap();
