@@ -98,7 +98,8 @@ impl FileOptions {
     }
 
     /// Gives a hint to the library, such as `striping_factor` or `cb_nodes` (MPI 4.1 section 14.2.8).
-    /// Libraries ignore hints that they do not know. A size of a buffer (`cb_buffer_size`) must not be 0.
+    /// Libraries ignore hints that they do not know. A size of a buffer (`cb_buffer_size`) must be a
+    /// number above 0.
     #[must_use]
     pub fn hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.hints.push((key.into(), value.into()));
@@ -109,7 +110,7 @@ impl FileOptions {
     ///
     /// # Errors
     /// [`Error::File`], on all ranks, if a rank cannot open the file, if the path or a hint contains a zero
-    /// byte, if a hint is a size of 0, if the path is too long for the MPI library, or if the ranks have
+    /// byte, if a hint is no size, if the path is too long for the MPI library, or if the ranks have
     /// different paths or options.
     pub fn open<C: Communicator + ?Sized>(
         &self,
@@ -309,9 +310,11 @@ impl Info {
         let code = quietly(mpi, || unsafe { mpi.MPI_Info_create(&raw mut info.0) });
         of_file(mpi, path, "MPI_Info_create", code)?;
         for (key, value) in hints {
-            // MPICH 4.0 divides by the sizes of buffers.
-            if key.ends_with("_buffer_size") && value.trim().parse() == Ok(0u64) {
-                return Err(refused(path, format!("the hint {key:?} is 0: leave it out, or write a size")));
+            // MPICH 4.0 divides by the size that it reads, which is 0 for any other text.
+            if key.ends_with("_buffer_size") && !value.trim().parse().is_ok_and(|size: u64| size > 0) {
+                let reason =
+                    format!("the hint {key:?} is {value:?}: leave it out, or write a number above 0");
+                return Err(refused(path, reason));
             }
             let text = |text: &str| {
                 CString::new(text)

@@ -322,7 +322,8 @@ pub fn opened_by_some(world: &SimpleCommunicator) {
             world.barrier();
             let _ = fs::remove_file(here.with_extension("x"));
             world.barrier();
-            for (key, value) in [("a\0", "b"), ("cb_buffer_size", "0")] {
+            let sizes = ["0", "00", "0x0", "abc", ""].map(|size| ("cb_buffer_size", size));
+            for (key, value) in [("a\0", "b")].into_iter().chain(sizes) {
                 let own = if is_alone { options.clone().hint(key, value) } else { options.clone() };
                 reason(own.open(world, &here), &name);
             }
