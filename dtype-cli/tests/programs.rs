@@ -362,6 +362,9 @@ fn fortran_programs_of_the_old_module_pack_what_was_described() {
 
 /// Tests a format that uses the given module of MPI, in which handles of datatypes have the type `datatype`.
 fn fortran(format: &str, module: &str, datatype: &str) {
+    if !xtask::launch::has_fortran_modules() {
+        return;
+    }
     let (cases, folder) = (cases(), folder(format));
     let names = write_all(&cases, &folder, format, "f90");
     let mut main = format!("program main\n  use {module}\n");

@@ -5,18 +5,17 @@
 use std::os::raw::c_int;
 
 use dtype_core::{BaseType, TypeTree};
-use dtype_mpi::{Doubt, SUCCESS, running, without_communicator};
+use dtype_mpi::{Doubt, running};
 use dtype_runtime::{
     decode::Contents,
     pack::{Data, DataMut, PackBuffer, Plan},
 };
-use mpi::{
-    datatype::DatatypeRef,
-    ffi::{self, MPI_Datatype},
-    raw::FromRaw,
-};
+use mpi::{datatype::DatatypeRef, ffi::MPI_Datatype, raw::FromRaw};
 
-use crate::{call::usable, policy::base_that, verify::Original};
+use crate::{
+    policy::base_that,
+    verify::{Original, pack},
+};
 
 /// The reason why messages are forwarded if the MPI library packs elements otherwise than the plan.
 pub(crate) const DIFFERS: &str = "the MPI library packs it otherwise than the standard says";
@@ -142,26 +141,11 @@ unsafe fn is_equal(datatype: MPI_Datatype, tree: &TypeTree, plan: &Plan) -> Opti
         // Faults of Open MPI do not show within another datatype. Of darrays, Intel MPI would read bytes that
         // belong to no element.
         let shows_alone = running().doubts.contains(&Doubt::Reversed);
-        shows_alone && pack(datatype, origin, library) || original.pack(origin, ELEMENTS as c_int, library)
+        let count = ELEMENTS as c_int;
+        shows_alone && pack(datatype, origin, count, library) || original.pack(origin, count, library)
     };
     original.copy_padding(own, library, ELEMENTS);
     is_packed.then_some(own == library)
-}
-
-/// Packs elements by the MPI library, and returns `true` if that succeeds.
-///
-/// # Safety
-/// Promises 1 and 2 for the datatype, and promise 3 for the elements at `origin`, whose packed bytes fill
-/// `packed`.
-unsafe fn pack(datatype: MPI_Datatype, origin: *const u8, packed: &mut [u8]) -> bool {
-    let Ok(length) = c_int::try_from(packed.len()) else { return false };
-    let (mut position, room) = (0, packed.as_mut_ptr().cast());
-    // SAFETY: promise 1; the datatype is live; the elements and the room are as the caller says.
-    let code = without_communicator(&unsafe { usable() }, || unsafe {
-        let own = ffi::RSMPI_COMM_SELF;
-        ffi::PMPI_Pack(origin.cast(), ELEMENTS as c_int, datatype, room, length, &raw mut position, own)
-    });
-    code == SUCCESS && position == length
 }
 
 #[cfg(test)]

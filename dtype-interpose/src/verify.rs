@@ -17,11 +17,12 @@ use std::{
 };
 
 use dtype_core::{BaseType, TypeTree};
+use dtype_mpi::without_communicator;
 use dtype_runtime::pack::{DataMut, PackBuffer, Plan};
 use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 
 use crate::{
-    call::SUCCESS,
+    call::{SUCCESS, usable},
     lock::lock,
     mode::{self, Verify},
     policy::base_that,
@@ -111,15 +112,8 @@ impl Original {
     /// Promise 1, and promise 3 for `count` elements at `origin`, which have as many packed bytes as
     /// `packed`.
     pub unsafe fn pack(&self, origin: *const u8, count: c_int, packed: &mut [u8]) -> bool {
-        let Ok(length) = c_int::try_from(packed.len()) else { return false };
-        let (mut position, to) = (0, packed.as_mut_ptr().cast());
-        let origin = origin.wrapping_add(SHIFT as usize);
-        // SAFETY: promise 1; the handle is live; the elements and the room are as the caller says.
-        let code = unsafe {
-            let own = ffi::RSMPI_COMM_SELF;
-            ffi::PMPI_Pack(origin.cast(), count, self.handle.0, to, length, &raw mut position, own)
-        };
-        code == SUCCESS && position == length
+        // SAFETY: promises 1 and 3, by the caller; the handle is live, and its data lie `SHIFT` before.
+        unsafe { pack(self.handle.0, origin.wrapping_add(SHIFT as usize), count, packed) }
     }
 
     /// Unpacks by the MPI library, and returns `true` if that succeeds.
@@ -166,6 +160,27 @@ impl Original {
         let least = first.checked_add(SHIFT)?.checked_add(last.min(0))?;
         Some((least, usize::try_from(length.checked_add(last.checked_abs()?)?).ok()?, extent))
     }
+}
+
+/// Packs `count` elements at `origin` by the MPI library, and returns `true` if that succeeds.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype, and promise 3 for the elements, which have as many packed bytes as
+/// `packed`.
+pub(crate) unsafe fn pack(
+    datatype: MPI_Datatype,
+    origin: *const u8,
+    count: c_int,
+    packed: &mut [u8],
+) -> bool {
+    let Ok(length) = c_int::try_from(packed.len()) else { return false };
+    let (mut position, to) = (0, packed.as_mut_ptr().cast());
+    // SAFETY: promise 1; the datatype is live; the elements and the room are as the caller says.
+    let code = without_communicator(&unsafe { usable() }, || unsafe {
+        let own = ffi::RSMPI_COMM_SELF;
+        ffi::PMPI_Pack(origin.cast(), count, datatype, to, length, &raw mut position, own)
+    });
+    code == SUCCESS && position == length
 }
 
 /// The padding in one element of a datatype: bytes of values that MPI libraries need not copy.

@@ -99,6 +99,9 @@ pub trait Library {
     /// arrived.
     const REPORTS_EXCHANGES: bool;
 
+    /// `true` if `MPI_Allgather` needs equal counts on its two sides.
+    const CONFUSES_COUNTS: bool;
+
     /// Returns `true` if persistent collective calls can be started again and again.
     fn has_persistent_collectives(version: Version) -> bool;
 
@@ -146,6 +149,7 @@ impl Library for OpenMpi {
     const JOINS_STRUCTS: bool = true;
     const LARGEST_CUT: Option<u64> = Some(16);
     const REPORTS_EXCHANGES: bool = true;
+    const CONFUSES_COUNTS: bool = false;
 
     fn has_persistent_collectives((major, _): Version) -> bool {
         major >= 5
@@ -188,6 +192,7 @@ impl Library for Mpich {
     const JOINS_STRUCTS: bool = false;
     const LARGEST_CUT: Option<u64> = None;
     const REPORTS_EXCHANGES: bool = false;
+    const CONFUSES_COUNTS: bool = false;
 
     /// In MPICH 4.0, persistent collective calls can be started once, if at all.
     fn has_persistent_collectives(version: Version) -> bool {
@@ -233,6 +238,7 @@ impl Library for IntelMpi {
     const JOINS_STRUCTS: bool = false;
     const LARGEST_CUT: Option<u64> = None;
     const REPORTS_EXCHANGES: bool = false;
+    const CONFUSES_COUNTS: bool = true;
 
     fn has_persistent_collectives(_: Version) -> bool {
         true
@@ -278,6 +284,7 @@ impl Library for StandardAbi {
     const JOINS_STRUCTS: bool = false;
     const LARGEST_CUT: Option<u64> = Some(16);
     const REPORTS_EXCHANGES: bool = false;
+    const CONFUSES_COUNTS: bool = true;
 
     fn has_persistent_collectives(_: Version) -> bool {
         true

@@ -89,6 +89,12 @@ pub fn sample<T>(cases: &[T]) -> &[T] {
     &cases[i..=i]
 }
 
+/// Returns `false` if gfortran cannot read the modules `mpi` and `mpi_f08`: those in Intel's wheel are for
+/// another compiler. Such a library has `mpif.h` only.
+pub fn has_fortran_modules() -> bool {
+    env::var_os("I_MPI_ROOT").is_none()
+}
+
 /// Returns all numbers of ranks, which ascend, if `DTYPE_LONG` is set. Otherwise returns those up to 2 on
 /// MPICH, whose ranks keep their cores busy while they wait, and those from 3 on with Open MPI. In a brief
 /// run, returns the last one of these. If there is none, returns the number that is nearest.

@@ -3,11 +3,12 @@
 
 use std::os::raw::{c_int, c_void};
 
-use mpi::ffi::{MPI_Comm, MPI_Request};
+use dtype_mpi::{Current, Library};
+use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::{
-    collective_buffers::{CollectiveBuffers, Named},
-    members::{Asked, BlockCounts},
+    collective_buffers::{CollectiveBuffers, Integer, Named},
+    members::{Asked, BlockCounts, in_place},
 };
 use crate::{
     call::Call,
@@ -53,6 +54,27 @@ pub(crate) unsafe fn two<S: Named, R: Named>(
         let stage = || CollectiveBuffers::of(call, blocks(&asked), send, receive, communicator);
         made(when, stage, |sides| next(sides.sent(), sides.received()))
     }
+}
+
+/// Makes a blocking allgather. A library that needs equal counts gets other ones unchanged: in packed buffers
+/// it would write past the end.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+#[inline]
+pub(crate) unsafe fn allgather<C: Integer>(
+    call: &Call,
+    send: (*const c_void, (C, MPI_Datatype)),
+    receive: (*mut c_void, (C, MPI_Datatype)),
+    communicator: MPI_Comm,
+    next: impl FnOnce((*const c_void, (C, MPI_Datatype)), (*mut c_void, (C, MPI_Datatype))) -> c_int,
+) -> c_int {
+    let counts: [Option<i64>; 2] = [send.1.0, receive.1.0].map(|count| count.try_into().ok());
+    if Current::CONFUSES_COUNTS && send.0 != in_place() && counts[0] != counts[1] {
+        return next(send, receive);
+    }
+    // SAFETY: conditions 1 and 2, by the caller.
+    unsafe { two(call, Asked::allgather, send, receive, 0, communicator, When::Now, next) }
 }
 
 /// Makes a broadcast, whose one buffer is sent on the root and received on all other ranks.
