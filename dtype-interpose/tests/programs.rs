@@ -278,7 +278,11 @@ fn values_with_padding_receive_the_same() {
     let settings = [("DTYPE_VERIFY", "1".into()), ("DTYPE_PLAN", "first".into())];
     let output = run(&[program.as_os_str()], &[true, true], &settings);
     // Open MPI cannot receive a complex number of 32 bytes that is cut in two, so the third is not packed.
-    let compared = ["compared 2 messages", "compared 3 messages"].iter().any(|said| output.contains(said));
+    // Open MPI 5 copies the other two as fast.
+    let is_compared = |count: &str| output.contains(&format!("compared {count} messages"));
+    let report = reported(&[program.as_os_str()], &[]).expect("there is one");
+    let is_open_mpi_5 = report.library.starts_with("Open MPI v5");
+    let compared = if is_open_mpi_5 { is_compared("0") } else { is_compared("2") || is_compared("3") };
     assert!(compared && output.contains(": 0 differ. 0 could"), "{output}");
 }
 
@@ -1077,8 +1081,12 @@ fn threads_send_and_receive_at_the_same_time() {
         let output = run(&threads, &preloaded, &[]);
         assert_eq!(output.matches("600 of 600 messages").count(), 2, "{preloaded:?}: {output}");
     }
-    let [messages, packed] = counted(&threads, &[]);
-    assert!(messages == 2400 && packed > 1200, "{packed} of {messages} were packed");
+    let report = reported(&threads, &[]).expect("there is one");
+    // Open MPI 5 copies blocks at equal distances as fast.
+    let is_as_fast = report.library.starts_with("Open MPI v5");
+    let [messages, packed] = counts(Some(report));
+    assert!(messages == 2400, "{messages} messages");
+    assert!(if is_as_fast { packed == 0 } else { packed > 1200 }, "{packed} of {messages} were packed");
 }
 
 /// Checks that data has arrived after a thread's flush, even while another thread is flushing the window.

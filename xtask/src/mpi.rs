@@ -243,6 +243,10 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
             // The wheels lack libfabric, by which nodes reach each other, and do not know where they are.
             variables.extend([("I_MPI_ROOT", prefix.into()), ("I_MPI_FABRICS", "shm".into())]);
         }
+        if known.name == "openmpi" {
+            // Without an adapter for UCX, each rank prints an error when a window is opened, and goes on.
+            variables.push(("OMPI_MCA_osc", "^ucx".into()));
+        }
         let _variables: Vec<_> = variables.iter().map(|(name, value)| sh.push_env(name, value)).collect();
         let (mpicc, mpiexec) = (mpicc.to_str()?.to_owned(), mpiexec.to_str()?.to_owned());
         let version = version(sh, &mpicc, &mpiexec, known)?;
