@@ -248,10 +248,10 @@ static FIXED_{left}: c_int = {right};
             stored,
             "    #[export_name = \"mpi_sys_{name}\"]\n    pub static mut {name}: {raw} = 0;\n"
         );
-        let mut values = ["Value::None"; 4].map(str::to_owned);
+        let mut values = ["Value::None"; 5].map(str::to_owned);
         for value in right.split(", ") {
             let (family, value) = value.split_once(' ').ok_or_else(|| format!("no value: `{row}`"))?;
-            let at = ["mpich", "mpich5", "openmpi", "abi"].iter().position(|of| *of == family);
+            let at = ["mpich", "mpich5", "intel", "openmpi", "abi"].iter().position(|of| *of == family);
             let at = at.ok_or_else(|| format!("the family `{family}` is not known"))?;
             values[at] = if let Some(symbol) = value.strip_prefix('*') {
                 format!("Value::At(\"{symbol}\\0\")")
@@ -261,8 +261,9 @@ static FIXED_{left}: c_int = {right};
                 format!("Value::Symbol(\"{value}\\0\")")
             };
         }
-        let [mpich, mpich5, openmpi, abi] = values;
-        let mpich5 = if mpich5 == "Value::None" { mpich.clone() } else { mpich5 };
+        let [mpich, mpich5, intel, openmpi, abi] = values;
+        let [mpich5, intel] =
+            [mpich5, intel].map(|own| if own == "Value::None" { mpich.clone() } else { own });
         let null = match handle(kind) {
             Some(_) if !name.ends_with("_NULL") => {
                 let of = match kind {
@@ -275,7 +276,7 @@ static FIXED_{left}: c_int = {right};
             }
             _ => String::new(),
         };
-        let value = format!("library.value([{mpich}, {mpich5}, {openmpi}, {abi}])");
+        let value = format!("library.value([{mpich}, {mpich5}, {intel}, {openmpi}, {abi}])");
         let null = if null.is_empty() { "0".to_owned() } else { format!("{null} as i64") };
         let _ = writeln!(set, "    storage::{name} = {value}.unwrap_or({null}) as {raw};");
     }

@@ -1,21 +1,19 @@
-//! Writes the exported functions from the table of calls, for the MPI library that `dtype-mpi` has found.
+//! Writes the exported functions from the table of calls, for the MPI library that is found.
 
 mod arguments;
 mod c;
 mod fortran;
+mod library;
 mod table;
 
 use std::{env, fs, path::PathBuf};
 
+use library::Built;
 use table::{Row, Table};
 
 fn main() {
     println!("cargo::rerun-if-changed=calls.txt");
-    // The build script of `dtype-mpi` sets these variables.
-    let of_library = |name| env::var(name).unwrap_or_else(|_| panic!("dtype-mpi sets {name}"));
-    let header = fs::read_to_string(of_library("DEP_DTYPE_SHIM_HEADER")).expect("dtype-mpi writes it");
-    let bindings = of_library("DEP_DTYPE_SHIM_FORTRAN");
-    let has_persistent_collectives = of_library("DEP_DTYPE_SHIM_PERSISTENT_COLLECTIVES") == "true";
+    let Built { name, version, fortran: bindings, has_persistent_collectives, header } = library::found();
 
     let text = fs::read_to_string("calls.txt").expect("the table is beside Cargo.toml");
     let table = Table::read(&text).unwrap_or_else(|error| panic!("calls.txt, {error}"));
@@ -34,7 +32,12 @@ fn main() {
     let write = |name, text: String| fs::write(out.join(name), text).expect("cargo's folder is writable");
     write("functions.rs", calls.functions(&table));
     write("c.rs", calls.text());
-    write("fortran.rs", fortran::text(&table, &calls, &bindings));
+    write("fortran.rs", fortran::text(&table, &calls, bindings));
     println!("cargo::rustc-check-cfg=cfg(fortran, values(\"converted\", \"shared\", \"none\"))");
     println!("cargo::rustc-cfg=fortran=\"{bindings}\"");
+    let names = library::names().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    println!("cargo::rustc-check-cfg=cfg(library, values({names}))");
+    println!("cargo::rustc-cfg=library=\"{name}\"");
+    println!("cargo::rustc-env=DTYPE_MPI_MAJOR={}", version.0);
+    println!("cargo::rustc-env=DTYPE_MPI_MINOR={}", version.1);
 }

@@ -6,10 +6,10 @@ use std::{
     sync::Mutex,
 };
 
-use dtype_mpi::{Current, Library};
+use dtype_mpi::Library;
 use foldhash::HashMap;
 
-use crate::{lock::lock, python};
+use crate::{built_for::Current, lock::lock, python};
 
 /// Returns the function that called MPI, with its file and line if the program has debug information.
 /// Otherwise returns the function with its offset in the program or library. For an extension of Python,

@@ -11,15 +11,15 @@ use std::{
     },
 };
 
-use dtype_mpi::{Attribute, Current, Envelope, Library, OnDatatype};
+use dtype_mpi::{Attribute, Envelope, Library, OnDatatype, constants::number};
 use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{
+    built_for::Current,
     call::{list, usable},
     doubts::DIFFERS,
     engine::Engine,
     first_use::{self, Message, State, Traffic},
-    handle::number,
     mode,
     policy::{LEAST, Policy},
     profile::{Phase, Profile, is_describing, timed},

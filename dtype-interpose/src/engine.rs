@@ -7,7 +7,7 @@ use std::{
 };
 
 use dtype_core::{BaseType, Bounds, TypeTree};
-use dtype_mpi::{Current, Library};
+use dtype_mpi::Library;
 use dtype_runtime::{
     decode::{Decoded, build},
     layout::LayoutDatatype,
@@ -20,6 +20,7 @@ use mpi::{
 };
 
 use crate::{
+    built_for::Current,
     doubts, peers,
     policy::{Policy, base_of, base_that, has_long_runs, must_be_whole},
     truncation_guard::TruncationGuard,

@@ -28,9 +28,8 @@ use mpi::{
     raw::FromRaw,
 };
 
-use crate::{
-    call::usable, engine::Engine, handle::number, lock::lock, mode, peers, policy::LEAST, profile::Profile,
-};
+use crate::{call::usable, engine::Engine, lock::lock, mode, peers, policy::LEAST, profile::Profile};
+use dtype_mpi::constants::number;
 
 /// The state of a handle that an intercepted call has committed. Each slot belongs to one handle.
 struct Slot {

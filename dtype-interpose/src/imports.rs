@@ -11,7 +11,9 @@ use std::{
     path::Path,
 };
 
-use dtype_mpi::{Current, Library};
+use dtype_mpi::Library;
+
+use crate::built_for::Current;
 
 /// A function of MPI that a loaded object imports.
 pub(crate) struct Import {

@@ -38,6 +38,7 @@
 //!    for a buffer that is sent and replaced, and for a collective call whose blocks are packed. These bytes
 //!    may be uninitialized: this library copies them, and does not interpret them.
 
+mod built_for;
 mod call;
 mod call_site;
 #[allow(dead_code, reason = "not every library declares all calls")]
@@ -49,7 +50,6 @@ mod exports;
 mod first_use;
 #[cfg(not(fortran = "none"))]
 mod fortran;
-mod handle;
 mod imports;
 mod lock;
 mod mode;

@@ -25,10 +25,11 @@ use std::{
     },
 };
 
-use dtype_mpi::{Current, LAUNCHERS, Library};
+use dtype_mpi::{LAUNCHERS, Library};
 use mpi::ffi::{self, MPI_Comm, MPI_Group};
 
 use crate::{
+    built_for::Current,
     lock::lock,
     mode,
     table::{self, Function, Role},

@@ -4,8 +4,10 @@
 use std::ops::Range;
 
 use dtype_core::{BaseType, TypeTree};
-use dtype_mpi::{Current, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, VERSION, running};
+use dtype_mpi::{IntelMpi, Library, Mpich, OpenMpi, StandardAbi, running};
 use dtype_runtime::pack::Plan;
+
+use crate::built_for::{Current, VERSION};
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
 /// examined.

@@ -19,12 +19,12 @@ use mpi::ffi::{self, MPI_Request, MPI_Status};
 use crate::{
     call::SUCCESS,
     first_use,
-    handle::number,
     lock::lock,
     profile::{self, Prepared},
     staged::{Incoming, Outgoing, StagedBlock},
     windows::Shared,
 };
+use dtype_mpi::constants::number;
 
 /// The buffers that a request uses.
 pub(crate) enum Work {

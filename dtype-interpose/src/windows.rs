@@ -17,10 +17,10 @@ use mpi::ffi::{self, MPI_Datatype, MPI_Win};
 
 use crate::{
     call::{Call, SUCCESS},
-    handle::number,
     lock::lock,
     staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
 };
+use dtype_mpi::constants::number;
 
 /// An `MPI_Put` or `MPI_Get`, with its window and its target rank.
 #[derive(Clone, Copy)]

@@ -7,13 +7,16 @@
 use std::os::raw::{c_char, c_int, c_void};
 
 use ::mpi::ffi::{
-    self, MPI_Aint, MPI_Comm, MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function, MPI_Count,
-    MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Offset, MPI_Op,
-    MPI_Request, MPI_Status, MPI_Type_copy_attr_function, MPI_Type_delete_attr_function, MPI_User_function,
-    MPI_Win,
+    self, MPI_Aint, MPI_Comm, MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function,
+    MPI_Comm_errhandler_function, MPI_Count, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info,
+    MPI_Message, MPI_Offset, MPI_Op, MPI_Request, MPI_Status, MPI_Type_copy_attr_function,
+    MPI_Type_delete_attr_function, MPI_User_function, MPI_Win,
 };
 
-use crate::{Usable, shim};
+use crate::{
+    SUCCESS, Usable,
+    large::{large_counts, widen},
+};
 
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
@@ -73,6 +76,9 @@ calls! {
     );
     MPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int);
     MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm);
+    MPI_Comm_create_errhandler(
+        comm_errhandler_fn: MPI_Comm_errhandler_function, errhandler: *mut MPI_Errhandler
+    );
     MPI_Comm_create_keyval(
         comm_copy_attr_fn: MPI_Comm_copy_attr_function,
         comm_delete_attr_fn: MPI_Comm_delete_attr_function, comm_keyval: *mut c_int,
@@ -81,10 +87,12 @@ calls! {
     MPI_Comm_free(comm: *mut MPI_Comm);
     MPI_Comm_free_keyval(comm_keyval: *mut c_int);
     MPI_Comm_get_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int);
+    MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler);
     MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group);
     MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int);
     MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int);
     MPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void);
+    MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler);
     MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm);
     MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int);
     MPI_Dist_graph_create_adjacent(
@@ -99,6 +107,7 @@ calls! {
     MPI_Dist_graph_neighbors_count(
         comm: MPI_Comm, inneighbors: *mut c_int, outneighbors: *mut c_int, weighted: *mut c_int
     );
+    MPI_Errhandler_free(errhandler: *mut MPI_Errhandler);
     MPI_Error_class(errorcode: c_int, errorclass: *mut c_int);
     MPI_Error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int);
     MPI_Exscan(
@@ -256,6 +265,18 @@ calls! {
     MPI_Topo_test(comm: MPI_Comm, status: *mut c_int);
     MPI_Type_commit(datatype: *mut MPI_Datatype);
     MPI_Type_contiguous(count: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype);
+    MPI_Type_create_hindexed(
+        count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const MPI_Aint,
+        oldtype: MPI_Datatype, newtype: *mut MPI_Datatype
+    );
+    MPI_Type_create_hindexed_block(
+        count: c_int, blocklength: c_int, array_of_displacements: *const MPI_Aint, oldtype: MPI_Datatype,
+        newtype: *mut MPI_Datatype
+    );
+    MPI_Type_create_hvector(
+        count: c_int, blocklength: c_int, stride: MPI_Aint, oldtype: MPI_Datatype,
+        newtype: *mut MPI_Datatype
+    );
     MPI_Type_create_keyval(
         type_copy_attr_fn: MPI_Type_copy_attr_function,
         type_delete_attr_fn: MPI_Type_delete_attr_function, type_keyval: *mut c_int,
@@ -264,11 +285,24 @@ calls! {
     MPI_Type_create_resized(
         oldtype: MPI_Datatype, lb: MPI_Aint, extent: MPI_Aint, newtype: *mut MPI_Datatype
     );
+    MPI_Type_create_struct(
+        count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const MPI_Aint,
+        array_of_types: *const MPI_Datatype, newtype: *mut MPI_Datatype
+    );
     MPI_Type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int);
     MPI_Type_free(datatype: *mut MPI_Datatype);
     MPI_Type_free_keyval(type_keyval: *mut c_int);
     MPI_Type_get_attr(
         datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int
+    );
+    MPI_Type_get_contents(
+        datatype: MPI_Datatype, max_integers: c_int, max_addresses: c_int, max_datatypes: c_int,
+        array_of_integers: *mut c_int, array_of_addresses: *mut MPI_Aint,
+        array_of_datatypes: *mut MPI_Datatype
+    );
+    MPI_Type_get_envelope(
+        datatype: MPI_Datatype, num_integers: *mut c_int, num_addresses: *mut c_int,
+        num_datatypes: *mut c_int, combiner: *mut c_int
     );
     MPI_Type_get_extent(datatype: MPI_Datatype, lb: *mut MPI_Aint, extent: *mut MPI_Aint);
     MPI_Type_get_name(datatype: MPI_Datatype, type_name: *mut c_char, resultlen: *mut c_int);
@@ -313,8 +347,41 @@ impl Usable {
         counts: *mut MPI_Count,
         datatypes: *mut MPI_Datatype,
     ) -> c_int {
-        let numbers = numbers.as_ptr();
+        let [n_integers, n_addresses, n_counts, n_datatypes] = numbers;
+        // A datatype without large counts has its arguments without them, too.
+        let Some(large) = large_counts().filter(|_| n_counts > 0) else {
+            let [n_integers, n_addresses, n_datatypes] =
+                [n_integers, n_addresses, n_datatypes].map(|number| c_int::try_from(number).unwrap_or(0));
+            // SAFETY: 1 and 2, by the caller.
+            return unsafe {
+                self.MPI_Type_get_contents(
+                    datatype,
+                    n_integers,
+                    n_addresses,
+                    n_datatypes,
+                    integers,
+                    addresses,
+                    datatypes,
+                )
+            };
+        };
         // SAFETY: `self` proves that MPI is usable; the caller guarantees 1 and 2.
-        unsafe { shim::dtype_shim_contents(datatype, numbers, integers, addresses, counts, datatypes) }
+        unsafe {
+            let code = (large.contents)(
+                datatype,
+                n_integers,
+                n_addresses,
+                n_counts,
+                n_datatypes,
+                integers,
+                addresses.cast(),
+                counts,
+                datatypes,
+            );
+            if code == SUCCESS {
+                widen(datatypes, usize::try_from(n_datatypes).unwrap_or(0));
+            }
+            code
+        }
     }
 }

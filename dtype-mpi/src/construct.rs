@@ -2,13 +2,16 @@
 
 use std::os::raw::c_int;
 
-use ::mpi::{
-    Address, Count,
-    ffi::{self, MPI_Datatype},
-};
+use ::mpi::ffi::{self, MPI_Aint, MPI_Count, MPI_Datatype};
 use dtype_core::{BaseType, Measure, OldType, Program, Step};
 
-use crate::{Current, Error, Library, Usable, VERSION, errors::checked, shim};
+use crate::{
+    Error, Usable,
+    constants::predefined,
+    errors::checked,
+    large::{LargeCounts, large_counts, narrow},
+    running,
+};
 
 /// Runs a constructor program and commits the resulting datatype. Returns the handle, and `true` if it was
 /// built and must be freed. If `may_split` is set, complex numbers that the library would copy wrongly become
@@ -75,7 +78,7 @@ fn compare(mpi: &Usable, datatype: MPI_Datatype, asked: &Measure) -> Result<(), 
 /// (`opal_datatype_pack_unpack_predefined.h`). If complex numbers are 24 bytes apart, it packs numbers that
 /// are 16 bytes apart.
 fn torn(program: &Program) -> impl Iterator<Item = (BaseType, BaseType)> {
-    let tears = Current::tears_complex(VERSION);
+    let tears = running().tears_complex;
     let complex = [(BaseType::C32, BaseType::F32), (BaseType::C64, BaseType::F64)];
     complex.into_iter().filter(move |(complex, _)| {
         let mut oldtypes = program.steps.iter().flat_map(Step::oldtypes);
@@ -118,98 +121,159 @@ impl Steps<'_> {
         };
         let handle = predefined(base).ok_or_else(missing)?;
         // SAFETY: 1, as the datatype is predefined.
-        if unsafe { size(self.mpi, handle) }? == 0 {
-            return Err(missing());
-        }
-        Ok(handle)
+        let size = unsafe { size(self.mpi, handle) };
+        if size.is_ok_and(|size| size > 0) { Ok(handle) } else { Err(missing()) }
     }
 
     fn handles(&self, oldtypes: &[OldType]) -> Result<Vec<MPI_Datatype>, Error> {
         oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect()
     }
 
-    /// Makes the constructor call of a step. The shim uses the large-count version if a count does not fit an
-    /// `int`.
+    /// Makes the constructor call of a step.
     fn call(&self, step: &Step) -> Result<MPI_Datatype, Error> {
+        let mpi = self.mpi;
         // SAFETY: a constant of the library.
         let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
+        let place = &raw mut new;
+        let counts = Counts::of(step)?;
         // SAFETY, for every call below: 1. MPI is usable; 2. the lists have the length that is passed with
         // them; 3. the old types are predefined or built by earlier steps and not freed yet.
-        match step {
-            Step::Contiguous { count: copies, oldtype } => {
-                const CALL: &str = "MPI_Type_contiguous";
-                let (copies, old) = (count(CALL, "count", *copies)?, self.handle(*oldtype)?);
-                // SAFETY: 1 to 3.
-                checked(self.mpi, CALL, unsafe { shim::dtype_shim_contiguous(copies, old, &raw mut new) })
-            }
-            Step::Hvector { count: copies, blocklength, stride, oldtype } => {
-                const CALL: &str = "MPI_Type_create_hvector";
-                let copies = count(CALL, "count", *copies)?;
-                let blocklength = count(CALL, "blocklength", *blocklength)?;
+        let code = match step {
+            Step::Contiguous { oldtype, .. } => {
                 let old = self.handle(*oldtype)?;
                 // SAFETY: 1 to 3.
-                checked(self.mpi, CALL, unsafe {
-                    shim::dtype_shim_hvector(copies, blocklength, *stride, old, &raw mut new)
-                })
+                unsafe {
+                    match counts {
+                        Counts::Few(count, _) => mpi.MPI_Type_contiguous(count, old, place),
+                        Counts::Many(large, count, _) => (large.contiguous)(count, old, place),
+                    }
+                }
             }
-            Step::HindexedBlock { blocklength, displacements, oldtype } => {
-                const CALL: &str = "MPI_Type_create_hindexed_block";
-                let copies = count(CALL, "count", displacements.len() as u64)?;
-                let blocklength = count(CALL, "blocklength", *blocklength)?;
-                let (displacements, old) = (displacements.as_ptr(), self.handle(*oldtype)?);
-                // SAFETY: 1 to 3.
-                checked(self.mpi, CALL, unsafe {
-                    shim::dtype_shim_hindexed_block(copies, blocklength, displacements, old, &raw mut new)
-                })
-            }
-            Step::Hindexed { blocklengths, displacements, oldtype } => {
-                const CALL: &str = "MPI_Type_create_hindexed";
-                let (copies, lengths) =
-                    (count(CALL, "count", displacements.len() as u64)?, counts(CALL, blocklengths)?);
+            Step::Hvector { stride, oldtype, .. } => {
                 let old = self.handle(*oldtype)?;
                 // SAFETY: 1 to 3.
-                checked(self.mpi, CALL, unsafe {
-                    let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
-                    shim::dtype_shim_hindexed(copies, lengths, displacements, old, &raw mut new)
-                })
+                unsafe {
+                    match counts {
+                        Counts::Few(count, lengths) => {
+                            mpi.MPI_Type_create_hvector(count, lengths[0], *stride as MPI_Aint, old, place)
+                        }
+                        Counts::Many(large, count, lengths) => {
+                            (large.hvector)(count, lengths[0], *stride, old, place)
+                        }
+                    }
+                }
             }
-            Step::Struct { blocklengths, displacements, oldtypes } => {
-                const CALL: &str = "MPI_Type_create_struct";
-                let (copies, lengths) =
-                    (count(CALL, "count", displacements.len() as u64)?, counts(CALL, blocklengths)?);
-                let old = self.handles(oldtypes)?;
+            Step::HindexedBlock { displacements, oldtype, .. } => {
+                let (at, old) = (displacements.as_ptr(), self.handle(*oldtype)?);
                 // SAFETY: 1 to 3.
-                checked(self.mpi, CALL, unsafe {
-                    let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
-                    shim::dtype_shim_struct(copies, lengths, displacements, old.as_ptr(), &raw mut new)
-                })
+                unsafe {
+                    match counts {
+                        Counts::Few(count, lengths) => {
+                            mpi.MPI_Type_create_hindexed_block(count, lengths[0], at.cast(), old, place)
+                        }
+                        Counts::Many(large, count, lengths) => {
+                            (large.hindexed_block)(count, lengths[0], at.cast(), old, place)
+                        }
+                    }
+                }
+            }
+            Step::Hindexed { displacements, oldtype, .. } => {
+                let (at, old) = (displacements.as_ptr(), self.handle(*oldtype)?);
+                // SAFETY: 1 to 3.
+                unsafe {
+                    match counts {
+                        Counts::Few(count, lengths) => {
+                            mpi.MPI_Type_create_hindexed(count, lengths.as_ptr(), at.cast(), old, place)
+                        }
+                        Counts::Many(large, count, lengths) => {
+                            (large.hindexed)(count, lengths.as_ptr(), at.cast(), old, place)
+                        }
+                    }
+                }
+            }
+            Step::Struct { displacements, oldtypes, .. } => {
+                let (at, mut old) = (displacements.as_ptr(), self.handles(oldtypes)?);
+                // SAFETY: 1 to 3.
+                unsafe {
+                    match counts {
+                        Counts::Few(count, lengths) => {
+                            let lengths = lengths.as_ptr();
+                            mpi.MPI_Type_create_struct(count, lengths, at.cast(), old.as_ptr(), place)
+                        }
+                        Counts::Many(large, count, lengths) => {
+                            narrow(&mut old);
+                            (large.structure)(count, lengths.as_ptr(), at.cast(), old.as_ptr(), place)
+                        }
+                    }
+                }
             }
             Step::Resized { lower_bound, extent, oldtype } => {
-                const CALL: &str = "MPI_Type_create_resized";
-                let (lb, extent) = (address(CALL, "lb", *lower_bound)?, address(CALL, "extent", *extent)?);
+                let (lb, extent) = (address("lb", *lower_bound)?, address("extent", *extent)?);
                 let old = self.handle(*oldtype)?;
                 // SAFETY: 1 to 3.
-                checked(self.mpi, CALL, unsafe {
-                    self.mpi.MPI_Type_create_resized(old, lb, extent, &raw mut new)
-                })
+                unsafe { mpi.MPI_Type_create_resized(old, lb, extent, place) }
             }
-        }?;
+        };
+        checked(mpi, name(step), code)?;
         Ok(new)
     }
 }
 
-/// Returns `true` if the library has constructors with large counts.
-pub fn has_large_counts() -> bool {
-    // SAFETY: a constant of the library.
-    unsafe { shim::dtype_shim_has_large_counts() != 0 }
+/// Returns the MPI function of a step, in its version without large counts.
+fn name(step: &Step) -> &'static str {
+    match step {
+        Step::Contiguous { .. } => "MPI_Type_contiguous",
+        Step::Hvector { .. } => "MPI_Type_create_hvector",
+        Step::HindexedBlock { .. } => "MPI_Type_create_hindexed_block",
+        Step::Hindexed { .. } => "MPI_Type_create_hindexed",
+        Step::Struct { .. } => "MPI_Type_create_struct",
+        Step::Resized { .. } => "MPI_Type_create_resized",
+    }
 }
 
-/// Returns the predefined handle of a base type, or `None` if the library lacks the type. Open MPI has
-/// handles for some types that it was built without; their size is 0.
-pub fn predefined(base: BaseType) -> Option<MPI_Datatype> {
-    // SAFETY: constants of the MPI library, set up before `main`.
-    let (handle, null) = unsafe { (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL) };
-    (handle != null).then_some(handle)
+/// The count of a step and the lengths of its blocks, as the function takes them.
+enum Counts {
+    Few(c_int, Vec<c_int>),
+    /// At least one does not fit an `int`.
+    Many(&'static LargeCounts, MPI_Count, Vec<MPI_Count>),
+}
+
+impl Counts {
+    /// Returns the counts of a step, or an error if one exceeds the largest count of the library.
+    fn of(step: &Step) -> Result<Self, Error> {
+        let (count, argument, lengths): (u64, _, &[u64]) = match step {
+            Step::Contiguous { count, .. } => (*count, "", &[]),
+            Step::Hvector { count, blocklength, .. } => {
+                (*count, "blocklength", std::slice::from_ref(blocklength))
+            }
+            Step::HindexedBlock { displacements, blocklength, .. } => {
+                (displacements.len() as u64, "blocklength", std::slice::from_ref(blocklength))
+            }
+            Step::Hindexed { displacements, blocklengths, .. }
+            | Step::Struct { displacements, blocklengths, .. } => {
+                (displacements.len() as u64, "array_of_blocklengths", blocklengths)
+            }
+            Step::Resized { .. } => (1, "", &[]),
+        };
+        let all = lengths.iter().map(|length| (argument, *length)).chain([("count", count)]);
+        let (argument, greatest) = all.max_by_key(|(_, value)| *value).unwrap_or_default();
+        let too_large = |limit: i64| Error::Argument {
+            call: name(step),
+            argument,
+            value: greatest.into(),
+            limit: limit.into(),
+        };
+        if c_int::try_from(greatest).is_ok() {
+            let lengths = lengths.iter().map(|length| *length as c_int);
+            return Ok(Self::Few(count as c_int, lengths.collect()));
+        }
+        let large = large_counts().ok_or_else(|| too_large(c_int::MAX.into()))?;
+        if MPI_Count::try_from(greatest).is_err() {
+            return Err(too_large(MPI_Count::MAX));
+        }
+        let lengths = lengths.iter().map(|length| *length as MPI_Count);
+        Ok(Self::Many(large, count as MPI_Count, lengths.collect()))
+    }
 }
 
 /// Returns the size of a datatype in bytes of data.
@@ -226,18 +290,9 @@ pub unsafe fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
     Ok(size.into())
 }
 
-/// Returns a count, or an error if it exceeds the largest count of the library.
-fn count(call: &'static str, argument: &'static str, value: u64) -> Result<i64, Error> {
-    let limit = if has_large_counts() { i64::MAX } else { Count::MAX.into() };
-    let error = Error::Argument { call, argument, value: value.into(), limit: limit.into() };
-    i64::try_from(value).ok().filter(|value| *value <= limit).ok_or(error)
-}
-
-fn counts(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
-    values.iter().map(|value| count(call, "array_of_blocklengths", *value)).collect()
-}
-
-fn address(call: &'static str, argument: &'static str, value: i64) -> Result<Address, Error> {
-    let error = Error::Argument { call, argument, value: value.into(), limit: Address::MAX as i128 };
-    Address::try_from(value).map_err(|_| error)
+#[allow(clippy::cast_lossless, reason = "an address is an `isize` in some libraries")]
+fn address(argument: &'static str, value: i64) -> Result<MPI_Aint, Error> {
+    let call = "MPI_Type_create_resized";
+    let error = Error::Argument { call, argument, value: value.into(), limit: MPI_Aint::MAX as i128 };
+    MPI_Aint::try_from(value).map_err(|_| error)
 }

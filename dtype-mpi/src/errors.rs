@@ -5,14 +5,16 @@
 //! program has set stays.
 
 use std::{
-    mem::MaybeUninit,
+    cell::Cell,
+    io::{self, Write as _},
+    mem,
     os::raw::{c_char, c_int},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use ::mpi::ffi::{self, MPI_Comm, MPI_Errhandler};
 
-use crate::{Error, Usable, environment, shim};
+use crate::{Error, Usable, constants, environment};
 
 /// Converts an error code into an error with MPI's own text. Also reports an error that MPI passed to the
 /// handler but did not return.
@@ -30,8 +32,7 @@ pub fn checked(mpi: &Usable, call: &'static str, code: c_int) -> Result<(), Erro
 /// Returns the error code of a call. MPICH 5 passes the code to the handler and returns success.
 #[inline]
 pub fn true_code(code: c_int) -> c_int {
-    // SAFETY: the call only reads and clears a thread-local number.
-    let told = unsafe { shim::dtype_shim_last_error() };
+    let told = TOLD.replace(SUCCESS);
     if code == SUCCESS { told } else { code }
 }
 
@@ -48,19 +49,23 @@ pub fn class_of(mpi: &Usable, code: c_int) -> c_int {
 
 /// Returns `true` if the error is truncation: a message was longer than its buffer.
 pub fn is_truncation(mpi: &Usable, code: c_int) -> bool {
-    class_of(mpi, code) == ffi::MPI_ERR_TRUNCATE as c_int
+    class_of(mpi, code) == constants::MPI_ERR_TRUNCATE()
 }
 
 #[cold]
 fn error(mpi: &Usable, call: &'static str, code: c_int) -> Error {
+    Error::Mpi { call, code, text: text_of(mpi, code) }
+}
+
+/// Returns MPI's text for an error code that it has just returned.
+fn text_of(mpi: &Usable, code: c_int) -> String {
     /// The capacity of the text in bytes; `MPI_MAX_ERROR_STRING` is 256 to 1,024.
     const CAPACITY: usize = 4096;
     let (mut text, mut length) = (vec![0u8; CAPACITY], 0);
-    // SAFETY: the buffer is larger than `MPI_MAX_ERROR_STRING` of any library. MPI has just returned the
-    // code, so the code is valid.
+    // SAFETY: the buffer is larger than `MPI_MAX_ERROR_STRING` of any library; the code is valid.
     unsafe { mpi.MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     text.truncate(usize::try_from(length).unwrap_or(0));
-    Error::Mpi { call, code, text: String::from_utf8_lossy(&text).into_owned() }
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Makes MPI calls on a communicator whose errors are returned, not fatal.
@@ -97,9 +102,9 @@ pub unsafe fn called(
 ///
 /// # Safety
 /// 1. The communicator is live.
-pub unsafe fn return_errors(_: &Usable, communicator: MPI_Comm) -> c_int {
-    // SAFETY: MPI is usable; 1.
-    unsafe { shim::dtype_shim_return_errors(communicator) }
+pub unsafe fn return_errors(mpi: &Usable, communicator: MPI_Comm) -> c_int {
+    // SAFETY: 1; a constant of the library.
+    unsafe { mpi.MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_RETURN) }
 }
 
 /// Makes MPI calls that have no communicator. Libraries pass their errors to the handler of `MPI_COMM_WORLD`
@@ -115,12 +120,78 @@ pub fn without_communicator<R>(mpi: &Usable, calls: impl FnOnce() -> R) -> R {
     unsafe { returning_errors(mpi, world, || returning_errors(mpi, own, calls)) }
 }
 
+thread_local! {
+    /// The number of nested calls of this thread whose errors are returned.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+
+    /// The code of the last error in such a call. MPICH 5 returns `MPI_SUCCESS` after a handler that returns,
+    /// so the code is read from here.
+    static TOLD: Cell<c_int> = const { Cell::new(SUCCESS) };
+}
+
+/// The function of the stand-in for `MPI_ERRORS_ARE_FATAL`. Errors in calls of this crate are returned;
+/// errors in calls of other threads stay fatal. The library passes more arguments, which are not used.
+unsafe extern "C" fn all_but_ours(communicator: *mut MPI_Comm, code: *mut c_int) {
+    // SAFETY: MPI passes a code.
+    let code = unsafe { *code };
+    if DEPTH.get() > 0 {
+        TOLD.set(code);
+        return;
+    }
+    // SAFETY: 1, as MPI calls this function.
+    let text = text_of(&unsafe { Usable::assumed() }, code);
+    let _ = writeln!(io::stderr(), "{text}");
+    // SAFETY: MPI passes a communicator that is live.
+    unsafe { ffi::MPI_Abort(*communicator, code) };
+}
+
+/// The handle of the stand-in.
+struct Handler(MPI_Errhandler);
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Handler {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Handler {}
+
+static HANDLER: OnceLock<Handler> = OnceLock::new();
+
+/// Creates the stand-in, once, before the first call that may need it.
+pub(crate) fn make_stand_in(mpi: &Usable) -> c_int {
+    type Plain = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int);
+    type Variadic = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
+    // SAFETY: a constant of the library. On the supported systems, the first two arguments lie where they lie
+    // without the others. There is room for a handle.
+    let (code, handler) = unsafe {
+        let mut handler = ffi::RSMPI_ERRORS_RETURN;
+        let function = mem::transmute::<Plain, Variadic>(all_but_ours);
+        (mpi.MPI_Comm_create_errhandler(Some(function), &raw mut handler), handler)
+    };
+    if code == SUCCESS {
+        HANDLER.get_or_init(|| Handler(handler));
+    }
+    code
+}
+
+/// Frees the stand-in. This crate makes no more calls that use it.
+pub(crate) fn free_stand_in(mpi: &Usable) {
+    if let Some(Handler(handler)) = HANDLER.get() {
+        let mut handler = *handler;
+        // SAFETY: the handler was made by `make_stand_in`, and is freed once.
+        unsafe { mpi.MPI_Errhandler_free(&raw mut handler) };
+    }
+}
+
+fn is_fatal(handler: MPI_Errhandler) -> bool {
+    // SAFETY: a constant of the library.
+    handler == unsafe { ffi::RSMPI_ERRORS_ARE_FATAL } || Some(handler) == constants::errors_abort()
+}
+
 /// A guard: while it lives, errors of this thread on a communicator are returned.
 struct StandIn<'m> {
     communicator: MPI_Comm,
     put: Put,
     /// MPI is usable until the handler is back.
-    _mpi: &'m Usable,
+    mpi: &'m Usable,
 }
 
 /// The change to a communicator's error handler.
@@ -140,20 +211,17 @@ impl<'m> StandIn<'m> {
     /// 1. The communicator is live until the guard is dropped.
     #[inline]
     unsafe fn on(mpi: &'m Usable, communicator: MPI_Comm) -> Self {
-        // SAFETY: both calls only change thread-local numbers. The second one clears an error of an earlier
-        // call.
-        unsafe {
-            shim::dtype_shim_enter();
-            shim::dtype_shim_last_error();
-        }
+        DEPTH.set(DEPTH.get() + 1);
+        // An error of an earlier call is none of this one.
+        TOLD.set(SUCCESS);
         let put = if !environment::has_threads() {
-            put_stand_in(communicator).map_or(Put::Nothing, Put::Alone)
-        } else if Standing::enter(communicator) {
+            put_stand_in(mpi, communicator).map_or(Put::Nothing, Put::Alone)
+        } else if Standing::enter(mpi, communicator) {
             Put::Together
         } else {
             Put::Nothing
         };
-        Self { communicator, put, _mpi: mpi }
+        Self { communicator, put, mpi }
     }
 }
 
@@ -162,31 +230,51 @@ impl Drop for StandIn<'_> {
     fn drop(&mut self) {
         match self.put {
             Put::Nothing => {}
-            Put::Alone(before) => put_back(self.communicator, before),
-            Put::Together => Standing::leave(self.communicator),
+            Put::Alone(before) => put_back(self.mpi, self.communicator, before),
+            Put::Together => Standing::leave(self.mpi, self.communicator),
         }
-        // SAFETY: the call only changes a thread-local number.
-        unsafe { shim::dtype_shim_leave() };
+        DEPTH.set(DEPTH.get() - 1);
     }
 }
 
-/// Puts the stand-in on a communicator if errors are fatal there, and returns the previous handler.
+/// Puts the stand-in on a communicator if errors are fatal there, and returns the previous handler. Other
+/// handlers stay.
 #[inline]
-fn put_stand_in(communicator: MPI_Comm) -> Option<MPI_Errhandler> {
-    let mut before = MaybeUninit::uninit();
-    // SAFETY: MPI is usable and the communicator live. There is room for a handler, which is written if the
-    // result is 1.
+fn put_stand_in(mpi: &Usable, communicator: MPI_Comm) -> Option<MPI_Errhandler> {
+    let Handler(stand_in) = HANDLER.get()?;
+    // SAFETY: the communicator is live, and the stand-in, too; there is room for a handler, which is freed
+    // once if it is not kept.
     unsafe {
-        let is_put = shim::dtype_shim_stand_in(communicator, before.as_mut_ptr()) == 1;
-        is_put.then(|| before.assume_init())
+        let mut before = ffi::RSMPI_ERRORS_RETURN;
+        if mpi.MPI_Comm_get_errhandler(communicator, &raw mut before) != SUCCESS {
+            return None;
+        }
+        if is_fatal(before) && mpi.MPI_Comm_set_errhandler(communicator, *stand_in) == SUCCESS {
+            return Some(before);
+        }
+        mpi.MPI_Errhandler_free(&raw mut before);
     }
+    None
 }
 
+/// Restores the previous handler. If other threads may set handlers, does so only if the stand-in is still
+/// there.
 #[inline]
-fn put_back(communicator: MPI_Comm, mut before: MPI_Errhandler) {
-    // SAFETY: MPI is usable and the communicator live, as when the stand-in was put there. The handler is the
-    // previous one.
-    unsafe { shim::dtype_shim_put_back(communicator, &raw mut before, environment::has_threads().into()) };
+fn put_back(mpi: &Usable, communicator: MPI_Comm, mut before: MPI_Errhandler) {
+    // SAFETY: the communicator is live, as when the stand-in was put there. The handler is the previous one,
+    // and each handler that MPI returned is freed once.
+    unsafe {
+        let mut is_there = true;
+        let mut now = before;
+        if environment::has_threads() && mpi.MPI_Comm_get_errhandler(communicator, &raw mut now) == SUCCESS {
+            is_there = HANDLER.get().is_some_and(|Handler(stand_in)| now == *stand_in);
+            mpi.MPI_Errhandler_free(&raw mut now);
+        }
+        if is_there {
+            mpi.MPI_Comm_set_errhandler(communicator, before);
+        }
+        mpi.MPI_Errhandler_free(&raw mut before);
+    }
 }
 
 /// A communicator that has the stand-in while threads are in calls of this crate. The first thread puts the
@@ -209,24 +297,24 @@ impl Standing {
 
     /// Counts a call on a communicator, and puts the stand-in there if errors are fatal. Returns `true` if
     /// the communicator has the stand-in. Then a call of [`leave`](Self::leave) must follow.
-    fn enter(communicator: MPI_Comm) -> bool {
+    fn enter(mpi: &Usable, communicator: MPI_Comm) -> bool {
         let mut all = Self::all();
         if let Some(standing) = all.iter_mut().find(|standing| standing.communicator == communicator) {
             standing.calls += 1;
             return true;
         }
-        let before = put_stand_in(communicator);
+        let before = put_stand_in(mpi, communicator);
         all.extend(before.map(|before| Self { communicator, before, calls: 1 }));
         before.is_some()
     }
 
-    fn leave(communicator: MPI_Comm) {
+    fn leave(mpi: &Usable, communicator: MPI_Comm) {
         let mut all = Self::all();
         let Some(i) = all.iter().position(|standing| standing.communicator == communicator) else { return };
         all[i].calls -= 1;
         if all[i].calls == 0 {
             let Self { before, .. } = all.swap_remove(i);
-            put_back(communicator, before);
+            put_back(mpi, communicator, before);
         }
     }
 }

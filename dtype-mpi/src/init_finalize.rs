@@ -19,10 +19,10 @@ use ::mpi::ffi::{self, MPI_Comm, MPI_Datatype};
 use dtype_core::BaseType;
 
 use crate::{
-    Error, Usable,
+    Error, SUCCESS, Usable,
+    constants::{self, predefined},
     environment::{ANY_THREAD, HAS_WORLD, MANY_AT_A_TIME, has_world},
-    errors::{called, checked, without_communicator},
-    shim,
+    errors::{called, checked, free_stand_in, make_stand_in, without_communicator},
     usable::none_is_live,
 };
 
@@ -82,8 +82,7 @@ pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
     ANY_THREAD.store(true, Ordering::Relaxed);
     // SAFETY: by 1, MPI can be called until `run` has returned, and longer.
     let mpi = &unsafe { Usable::assumed() };
-    // SAFETY: MPI can be called.
-    checked(mpi, "MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    checked(mpi, "MPI_Comm_create_errhandler", make_stand_in(mpi))?;
     STATE.store(READY, Ordering::Release);
     drop(guard);
     let _end = End;
@@ -117,8 +116,7 @@ fn set_up() -> Result<Usable, Error> {
         ANY_THREAD.store(level >= ffi::RSMPI_THREAD_SERIALIZED, Ordering::Relaxed);
     }
     on_right_thread()?;
-    // SAFETY: MPI is initialized, and this thread may call it.
-    checked(mpi, "MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    checked(mpi, "MPI_Comm_create_errhandler", make_stand_in(mpi))?;
     without_communicator(mpi, || call_at_finalize(mpi))?;
     STATE.store(READY, Ordering::Release);
     Ok(Usable::counted())
@@ -189,13 +187,13 @@ pub unsafe extern "C" fn no_copy(
 ) -> c_int {
     // SAFETY: MPI passes a valid pointer to the flag.
     unsafe { *flag = 0 };
-    ffi::MPI_SUCCESS as c_int
+    SUCCESS
 }
 
 /// The delete callback of the attribute on `MPI_COMM_SELF`. MPI is still usable while the callback runs.
 unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     end_all();
-    ffi::MPI_SUCCESS as c_int
+    SUCCESS
 }
 
 /// Calls the registered functions, and frees the stand-in handler.
@@ -208,15 +206,14 @@ fn end_all() {
     for call in calls {
         call(mpi);
     }
-    // SAFETY: the handler was created during setup, and this crate makes no more calls that use it.
-    unsafe { shim::dtype_shim_free_stand_in() };
+    free_stand_in(mpi);
 }
 
 /// Returns `MPI_PACKED`, which matches any datatype that is sent or received (MPI 4.1 section 5.2).
 #[inline]
 pub fn packed_datatype() -> MPI_Datatype {
     // SAFETY: a constant of the library.
-    unsafe { shim::dtype_shim_handle(BaseType::Packed as c_int) }
+    predefined(BaseType::Packed).unwrap_or(unsafe { ffi::RSMPI_DATATYPE_NULL })
 }
 
 /// Returns `true` if a communicator is an intercommunicator.
@@ -243,10 +240,19 @@ pub unsafe fn is_between_groups(mpi: &Usable, communicator: MPI_Comm) -> Result<
 /// # Safety
 /// 1. The communicator is live.
 #[inline]
-pub unsafe fn greatest_tag(_: &Usable, communicator: MPI_Comm) -> c_int {
+pub unsafe fn greatest_tag(mpi: &Usable, communicator: MPI_Comm) -> c_int {
+    /// The least value of `MPI_TAG_UB` (MPI 4.1 section 9.1.2), for a library that does not tell.
+    const LEAST: c_int = 32767;
     static GREATEST: OnceLock<c_int> = OnceLock::new();
-    // SAFETY: MPI is usable; 1.
-    *GREATEST.get_or_init(|| unsafe {
-        shim::dtype_shim_greatest_tag(if has_world() { ffi::RSMPI_COMM_WORLD } else { communicator })
+    *GREATEST.get_or_init(|| {
+        let (mut greatest, mut found) = (ptr::null::<c_int>(), 0);
+        // SAFETY: 1; a constant of the library; there is room for a pointer, which MPI keeps valid, and for a
+        // flag.
+        unsafe {
+            let of = if has_world() { ffi::RSMPI_COMM_WORLD } else { communicator };
+            let place = (&raw mut greatest).cast();
+            let code = mpi.MPI_Comm_get_attr(of, constants::MPI_TAG_UB(), place, &raw mut found);
+            if code == SUCCESS && found != 0 { *greatest } else { LEAST }
+        }
     })
 }

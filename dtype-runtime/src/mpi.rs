@@ -12,8 +12,8 @@ use std::os::raw::c_int;
 use ::mpi::ffi::{MPI_Comm, MPI_Datatype};
 use dtype_mpi::Envelope;
 pub(crate) use dtype_mpi::{
-    Current, Handle, Library, SUCCESS, Slot, Usable, at_end, checked, class_of, construct, has_large_counts,
-    is_truncation, no_copy, packed_datatype, predefined, ready, running, shim, true_code, with_gap,
+    Handle, SUCCESS, Slot, Usable, at_end, checked, class_of, constants, construct, has_large_counts,
+    is_truncation, no_copy, packed_datatype, predefined, ready, running, true_code, with_gap,
     without_communicator,
 };
 

@@ -125,13 +125,14 @@ impl Library {
         symbol(self.handle, name)
     }
 
-    /// Returns the value of a constant, of four: those of MPICH, of MPICH from version 5.0 on, of Open MPI,
-    /// and of the ABI.
-    pub(crate) fn value(&self, [mpich, mpich5, openmpi, abi]: [Value; 4]) -> Option<i64> {
+    /// Returns the value of a constant, of five: those of MPICH, of MPICH from version 5.0 on, of Intel MPI
+    /// from version 2021.19 on, of Open MPI, and of the ABI.
+    pub(crate) fn value(&self, [mpich, mpich5, intel, openmpi, abi]: [Value; 5]) -> Option<i64> {
         let value = match self.family {
             Family::Abi => abi,
             Family::OpenMpi => openmpi,
-            Family::Mpich if self.is_mpich_5() => mpich5,
+            Family::Mpich if self.is_from("MPICH Version:", (5, 0)) => mpich5,
+            Family::Mpich if self.is_from("Intel(R) MPI Library", (2021, 19)) => intel,
             Family::Mpich => mpich,
         };
         match value {
@@ -145,10 +146,12 @@ impl Library {
         }
     }
 
-    fn is_mpich_5(&self) -> bool {
-        let version = self.version.strip_prefix("MPICH Version:").map(str::trim_start);
-        let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-        major.is_some_and(|major| major >= 5)
+    /// Returns `true` if the library is this one, of this version or a newer one.
+    fn is_from(&self, name: &str, least: (u32, u32)) -> bool {
+        let Some(version) = self.version.strip_prefix(name) else { return false };
+        let mut numbers = version.trim_start().split(['.', ' ']).map(|number| number.parse::<u32>().ok());
+        let mut next = || numbers.next().flatten().unwrap_or(0);
+        (next(), next()) >= least
     }
 
     /// Returns a description of a library whose symbols a handle has, or `None` if no known MPI library has

@@ -165,6 +165,8 @@ fn constants_are_those_of_the_header() {
         &["abi"]
     } else if major("MPICH_VERSION").is_some_and(|major| major >= 5) {
         &["mpich5", "mpich"]
+    } else if macros.contains("#define I_MPI_VERSION") {
+        &["intel", "mpich"]
     } else {
         &["mpich"]
     };

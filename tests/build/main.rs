@@ -15,14 +15,9 @@ use random::Random;
 fn main() {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-env-changed=DTYPE_SEED");
-    println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rerun-if-env-changed=DTYPE_BRIEF");
     println!("cargo::rerun-if-env-changed=DTYPE_LONG");
-    compile_c();
-    // Each MPI library gets types of its own.
-    let is_mpich = env::var("MPICC").is_ok_and(|mpicc| mpicc.contains("mpich"));
-    let own = if is_mpich { 2027 } else { 2026 };
-    let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(own);
+    let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
     let out = env::var_os("OUT_DIR").expect("cargo sets it");
     let write = |name: &str, text: String| {
         fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written");
@@ -37,16 +32,4 @@ fn main() {
     write("structs.rs", Random(seed).structs(seed, structs));
     write("messages.rs", Random(seed).messages(messages));
     write("layouts.rs", Random(seed).layouts(seed, layouts));
-}
-
-/// Compiles the functions in C: datatypes that only C has names for, and wrappers in the profiling interface.
-fn compile_c() {
-    println!("cargo::rerun-if-changed=c");
-    let library = build_probe_mpi::probe().expect("an MPI library, as rsmpi finds it");
-    let mut build = cc::Build::new();
-    match &library.mpicc {
-        Some(mpicc) => build.compiler(mpicc),
-        None => build.includes(&library.include_paths),
-    };
-    build.files(["c/count.c", "c/spy.c", "c/types.c"]).warnings(true).compile("types");
 }

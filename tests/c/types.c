@@ -29,12 +29,14 @@ void c_close_session(MPI_Comm *all) {
 #endif
 }
 
-MPI_Op c_maxloc(void) { return MPI_MAXLOC; }
-MPI_Errhandler c_errors_return(void) { return MPI_ERRORS_RETURN; }
+void c_maxloc(MPI_Op *op) { *op = MPI_MAXLOC; }
+
+/* The size of a handle in bytes. */
+int c_width(void) { return sizeof(MPI_Datatype); }
 
 /* The predefined datatype of a name; MPI_DATATYPE_NULL where the library does not have it. */
-MPI_Datatype c_named(const char *name) {
-#define IS(handle) if (strcmp(name, #handle) == 0) return handle
+void c_named(const char *name, MPI_Datatype *type) {
+#define IS(handle) if (strcmp(name, #handle) == 0) return (void)(*type = handle)
     IS(MPI_INT8_T);
     IS(MPI_INT16_T);
     IS(MPI_INT32_T);
@@ -134,7 +136,7 @@ MPI_Datatype c_named(const char *name) {
 #ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
     IS(MPI_CXX_LONG_DOUBLE_COMPLEX);
 #endif
-    return MPI_DATATYPE_NULL;
+    *type = MPI_DATATYPE_NULL;
 }
 
 /* The types of Fortran numbers of so many digits; nothing where the library has none. */

@@ -9,6 +9,17 @@ use mpi::{
     traits::*,
 };
 
+/// Returns a number of MPI's, by its name: a constant in the stock crate `mpi-sys`, a variable in ours.
+#[macro_export]
+macro_rules! constant {
+    ($name:ident) => {{
+        #[allow(unused_unsafe, clippy::unnecessary_cast, reason = "it depends on the crate")]
+        // SAFETY: nobody changes the variable.
+        let number = unsafe { ::mpi::ffi::$name as ::std::os::raw::c_int };
+        number
+    }};
+}
+
 /// Runs the scenario that the command line names, and prints `ok` at its end.
 pub fn run(scenario: impl FnOnce(&str)) {
     // A rank that fails exits at once, and mpiexec ends the others. Unwinding would wait for the other ranks
@@ -125,6 +136,11 @@ pub fn is_library(name: &str, major: u32) -> bool {
     let text = mpi::environment::library_version().unwrap_or_default();
     let version = text.strip_prefix(name).map(|rest| rest.trim_start_matches(|c: char| !c.is_ascii_digit()));
     version.is_some_and(|version| version.starts_with(&format!("{major}.")))
+}
+
+/// Returns `true` if the program runs with Intel MPI.
+pub fn is_intel() -> bool {
+    is_library("Intel(R) MPI Library", 2021)
 }
 
 /// Checks the bytes that MPI packed in a process with many datatypes.

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -14,13 +15,29 @@ fn start(name: &str, ranks: usize) -> Finished {
 }
 
 fn scenario(name: &str, ranks: usize) -> Command {
-    started(env!("CARGO_BIN_EXE_ranks"), name, ranks)
+    let mut command = launch::on_ranks(launch::mpiexec(), ranks, "env");
+    command.args([&preloaded(), env!("CARGO_BIN_EXE_ranks"), name]);
+    command
 }
 
-fn started(program: &str, name: &str, ranks: usize) -> Command {
-    let mut command = launch::on_ranks(launch::mpiexec(), ranks, program);
-    command.arg(name);
-    command
+/// Returns the setting by which a program preloads the functions of `c`, built for the MPI library.
+fn preloaded() -> String {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let library = BUILT.get_or_init(|| {
+        let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+        // The tests of two libraries may run at a time.
+        let number = mpicc.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libspy-{number:x}.so"));
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
+        let mut command = Command::new(&mpicc);
+        command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]).arg(&library);
+        command.args(["count.c", "spy.c", "types.c"].map(|file| own.join(file)));
+        let output = command.output().unwrap_or_else(|error| panic!("{mpicc}: {error}"));
+        assert!(output.status.success(), "{mpicc}: {}", String::from_utf8_lossy(&output.stderr));
+        library
+    });
+    let others = std::env::var(launch::YIELD).map(|library| format!(":{library}")).unwrap_or_default();
+    format!("LD_PRELOAD={}{others}", library.display())
 }
 
 fn run(command: &mut Command) -> Finished {
@@ -58,7 +75,9 @@ fn structs_of_one_signature_are_received_as_one_another() {
 
 /// Starts a scenario of the generated types. `DTYPE_SEED=7 cargo test …` generates other ones.
 fn generated(name: &str, ranks: usize) -> Command {
-    started(env!("CARGO_BIN_EXE_generated"), name, ranks)
+    let mut command = launch::on_ranks(launch::mpiexec(), ranks, env!("CARGO_BIN_EXE_generated"));
+    command.arg(name);
+    command
 }
 
 fn generated_passes(name: &str) {

@@ -3,7 +3,7 @@
 
 use std::os::raw::{c_int, c_void};
 
-use dtype_mpi::{Current, Library};
+use dtype_mpi::Library;
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::{
@@ -11,6 +11,7 @@ use super::{
     members::{Asked, BlockCounts, in_place},
 };
 use crate::{
+    built_for::Current,
     call::Call,
     requests::{Kind, persistent},
 };

@@ -7,12 +7,12 @@ use std::{
     process, ptr,
 };
 
-use dtype_mpi::{Current, Library, Sign, signs};
+use dtype_mpi::{Library, Sign, signs};
 use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{
-    call::SUCCESS, datatype_cache, imports, mode, mode::Mode, peers, profile, requests, say::say, verify,
-    windows,
+    built_for::Current, call::SUCCESS, datatype_cache, imports, mode, mode::Mode, peers, profile, requests,
+    say::say, verify, windows,
 };
 
 /// Calls `MPI_Init` or `MPI_Init_thread`, and does the work of this library before and after it.

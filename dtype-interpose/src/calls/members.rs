@@ -3,7 +3,7 @@
 
 use std::os::raw::{c_int, c_void};
 
-use dtype_mpi::shim::{dtype_shim_in_place, dtype_shim_root};
+use dtype_mpi::constants::{MPI_IN_PLACE, MPI_ROOT};
 use mpi::ffi::{self, MPI_Comm};
 
 /// The numbers of blocks that this rank sends and receives: 0 if the buffer is not significant.
@@ -177,7 +177,7 @@ impl Members {
 
     /// Returns `true` if this rank is the root of a call. The root in an intercommunicator passes `MPI_ROOT`.
     fn is_root(&self, root: c_int) -> bool {
-        if self.has_other_group { root == dtype_shim_root() } else { root == self.rank }
+        if self.has_other_group { root == MPI_ROOT() } else { root == self.rank }
     }
 
     /// Returns `true` if this rank has a block of its own in a call with a root. In an intercommunicator,
@@ -189,5 +189,5 @@ impl Members {
 
 /// Returns `MPI_IN_PLACE`.
 pub(crate) fn in_place() -> *const c_void {
-    dtype_shim_in_place()
+    MPI_IN_PLACE().cast_const()
 }

@@ -2,10 +2,11 @@
 
 use std::os::raw::c_int;
 
-use dtype_mpi::{Current, Library};
+use dtype_mpi::Library;
 use mpi::ffi::{MPI_Comm, MPI_Request, MPI_Status};
 
 use crate::{
+    built_for::Current,
     call::Call,
     requests::{Kind, Work, keep, persistent},
     staged::{Argument, Incoming, Outgoing, StagedBlock},

@@ -11,7 +11,7 @@ use dtype_core::{
 use super::contents::Contents;
 use crate::{
     Error,
-    mpi::{self, Usable, checked, predefined, shim, size},
+    mpi::{self, Usable, checked, constants, predefined, size},
 };
 
 /// The largest depth of nested datatypes. Each level is a recursive call.
@@ -26,7 +26,7 @@ pub(super) fn bounds(mpi: &Usable, datatype: MPI_Datatype) -> Result<Bounds, Err
     Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
 }
 
-/// The combiner of a datatype, as a letter of `shim.c`.
+/// The combiner of a datatype, as a letter of [`Envelope`](dtype_mpi::Envelope).
 #[derive(Clone, Copy)]
 struct Combiner(u8);
 
@@ -311,8 +311,7 @@ impl ArgumentReader for Arguments<'_> {
     }
 
     fn order(&mut self) -> Result<ArrayOrder, Error> {
-        // SAFETY: the call only compares numbers.
-        let fortran = unsafe { shim::dtype_shim_is_fortran_order(self.int()) } != 0;
+        let fortran = self.int() == constants::MPI_ORDER_FORTRAN();
         Ok(if fortran { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor })
     }
 
@@ -321,17 +320,11 @@ impl ArgumentReader for Arguments<'_> {
         let [distributions, blocks, processes] =
             [(); 3].map(|()| (0..ndims).map(|_| self.int()).collect::<Vec<_>>());
         let dimensions = (0..sizes.len()).map(|k| {
-            // SAFETY: both calls only compare numbers.
-            let (kind, default) = unsafe {
-                (
-                    shim::dtype_shim_distribution(distributions[k]) as u8,
-                    shim::dtype_shim_default_darg(blocks[k]),
-                )
-            };
-            let block = (default == 0).then(|| usize::try_from(blocks[k]).unwrap_or(0));
-            let distribution = match kind {
-                b'b' => Distribution::Block(block),
-                b'c' => Distribution::Cyclic(block),
+            let is_default = blocks[k] == constants::MPI_DISTRIBUTE_DFLT_DARG();
+            let block = (!is_default).then(|| usize::try_from(blocks[k]).unwrap_or(0));
+            let distribution = match distributions[k] {
+                kind if kind == constants::MPI_DISTRIBUTE_BLOCK() => Distribution::Block(block),
+                kind if kind == constants::MPI_DISTRIBUTE_CYCLIC() => Distribution::Cyclic(block),
                 _ => Distribution::None,
             };
             let processes = u64::try_from(processes[k]).unwrap_or(0);

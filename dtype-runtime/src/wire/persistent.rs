@@ -13,8 +13,8 @@ use super::request::{Bytes, Peer, Room, no_status, size_of};
 use crate::{
     Error,
     mpi::{
-        SUCCESS, Usable, called, checked, class_of, is_truncation, ready, returning_errors, true_code,
-        without_communicator,
+        SUCCESS, Usable, called, checked, class_of, constants, is_truncation, ready, returning_errors,
+        true_code, without_communicator,
     },
     pack::PackBuffer,
 };
@@ -243,7 +243,7 @@ impl Persistent {
     /// Completes the requests one by one, after a call for all of them has failed with `code`. A message that
     /// is too long is no error here, but is remembered in the status.
     fn wait_each(&mut self, mpi: &Usable, code: c_int) -> Result<(), Error> {
-        let is_told = class_of(mpi, code) == ffi::MPI_ERR_IN_STATUS as c_int || is_truncation(mpi, code);
+        let is_told = class_of(mpi, code) == constants::MPI_ERR_IN_STATUS() || is_truncation(mpi, code);
         let mut failed =
             if is_told { Ok(()) } else { checked(mpi, "MPI_Testall", code).map_err(Error::from) };
         for (request, known) in self.requests.iter_mut().zip(&mut self.statuses) {
@@ -253,7 +253,7 @@ impl Persistent {
                 unsafe { mpi.MPI_Wait(request, &raw mut status) }
             });
             // A request that the first call has completed has its status.
-            let was_pending = class_of(mpi, known.MPI_ERROR) == ffi::MPI_ERR_PENDING as c_int;
+            let was_pending = class_of(mpi, known.MPI_ERROR) == constants::MPI_ERR_PENDING();
             if code != SUCCESS || status.MPI_SOURCE >= 0 || was_pending {
                 *known = status;
                 known.MPI_ERROR = code;

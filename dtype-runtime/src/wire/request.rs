@@ -24,8 +24,8 @@ use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
     mpi::{
-        Current, Library, SUCCESS, Usable, called, checked, greatest_tag, is_between_groups, packed_datatype,
-        ready, returning_errors, true_code, with_gap, without_communicator,
+        SUCCESS, Usable, called, checked, greatest_tag, is_between_groups, packed_datatype, ready,
+        returning_errors, running, true_code, with_gap, without_communicator,
     },
     pack::PackBuffer,
     types::{cache::cached, entry::Wanted},
@@ -282,7 +282,7 @@ pub(super) struct Room {
 impl Room {
     #[inline]
     pub fn of(size: usize) -> Result<Self, Error> {
-        if Current::WRITES_PAST_BUFFER {
+        if running().writes_past_buffer {
             // Sizes are rounded up to powers of two, so that few datatypes are built. No memory has more than
             // 2⁶² bytes.
             let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();

@@ -317,7 +317,7 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
 }
 
 /// Returns the name of the running library in tables for [`Wire::Auto`](super::Wire::Auto): `openmpi-4`, for
-/// example. An unsupported library has the name of the library that this crate was built for.
+/// example. An unsupported library has the name of the library whose handles it has, and the version 0.
 pub fn table_library() -> String {
     let library = running();
     format!("{}-{}", library.name, library.major)

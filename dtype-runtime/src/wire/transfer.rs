@@ -1,7 +1,7 @@
 //! The decisions of a wire: whether a message is sent whole or in segments, and how its bytes are made.
 
 use super::{Wire, sendable::sealed::Read};
-use crate::mpi::{Current, Library};
+use crate::mpi::running;
 
 /// The transfer of a message on a wire.
 pub(super) enum Transfer {
@@ -41,7 +41,7 @@ impl Wire {
 pub(super) fn is_faster_typed<M: Read>(message: &M) -> bool {
     /// The least mean size in bytes of the contiguous blocks.
     const LONG: usize = 64;
-    Current::EXCHANGES_DATATYPES
+    running().exchanges_datatypes
         && message.span().is_none()
         && message.spacing().is_some_and(|spacing| spacing.mean_block >= LONG)
 }

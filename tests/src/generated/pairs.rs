@@ -6,7 +6,7 @@
 use std::{any::type_name, cell::Cell, fmt, os::raw::c_int};
 
 use dtype_runtime::{Error, MpiDatatype, Wire, pack, packed_size, traits::*, unpack_into, wire};
-use dtype_tests::{Cover, is_long, is_misfit, memory};
+use dtype_tests::{Cover, is_intel, is_long, is_misfit, memory};
 use mpi::{
     ffi,
     raw::AsRaw,
@@ -15,11 +15,6 @@ use mpi::{
 };
 
 use crate::{SEED, STRUCTS, Visit, for_each};
-
-unsafe extern "C" {
-    /// Returns `MPI_ERRORS_RETURN`.
-    fn c_errors_return() -> ffi::MPI_Errhandler;
-}
 
 /// The least number of types whose values must travel: those without skipped fields, generic ones included.
 const TYPES: usize = STRUCTS * 3 / 4;
@@ -187,7 +182,7 @@ impl Case<'_> {
         let communicator = from.as_communicator().as_raw();
         // SAFETY: the memory holds `count` values; MPI writes bytes.
         let code = unsafe {
-            ffi::MPI_Comm_set_errhandler(communicator, c_errors_return());
+            ffi::MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_RETURN);
             let datatype = T::datatype().unwrap().as_raw();
             let (place, count, status) =
                 (plain.found.as_mut_ptr().cast(), self.received as c_int, ffi::RSMPI_STATUS_IGNORE);
@@ -200,6 +195,10 @@ impl Case<'_> {
             let is_long = wire != Wire::Typed && self.sent * self.wire_size > 4 << 10;
             assert!(self.sent > self.received || is_long, "{says}");
             plain.found.copy_from_slice(&plain.before);
+            return;
+        }
+        if is_intel() && self.received == 0 {
+            // Intel MPI takes a longer message for one of length 0.
             return;
         }
         assert!(self.sent <= self.received || self.wire_size == 0, "{says}");

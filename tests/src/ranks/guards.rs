@@ -24,6 +24,7 @@ use mpi::{
 };
 
 use crate::files::Flag;
+use crate::spy;
 
 /// The values that each transfer moves.
 type Values = [u64; 3];
@@ -191,15 +192,10 @@ enum Fault {
     Write,
 }
 
-unsafe extern "C" {
-    fn c_fail_requests(count: c_int);
-    fn c_fail_writes(count: c_int);
-}
-
 /// Lets so many of the next immediate writes fail: see `c/spy.c`.
 pub fn fail_writes(count: c_int) {
     // SAFETY: sets a number.
-    unsafe { c_fail_writes(count) };
+    unsafe { spy::c_fail_writes(count) };
 }
 
 /// A kind of guard: its name, the call that makes it, with room for so many values if it receives, the call
@@ -427,10 +423,10 @@ pub fn orders(world: &SimpleCommunicator) {
                     let started = start(&ring, if fault == Fault::Room { 2 } else { 3 });
                     other_side(&ring);
                     // SAFETY: sets a number.
-                    unsafe { c_fail_requests(c_int::from(fault == Fault::Request)) };
+                    unsafe { spy::c_fail_requests(c_int::from(fault == Fault::Request)) };
                     live(&ring, started, asked, end, fault, &format!("{name}, {fault:?}, {asked:?}"));
                     // SAFETY: as above.
-                    unsafe { c_fail_requests(0) };
+                    unsafe { spy::c_fail_requests(0) };
                     ring.tag.set(ring.tag.get() + 1);
                 }
             }

@@ -20,6 +20,7 @@ use mpi::{
 
 use crate::layouts::{Memory, packed_by_mpi};
 use crate::samples::{Packed, Particle, Sample, Visit, for_each_sample};
+use crate::spy;
 
 /// Returns the size, lower bound, extent, true lower bound and true extent.
 pub fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
@@ -285,14 +286,10 @@ pub fn large_constructors() {
 
 /// A datatype that the library builds wrongly is an error and is not used. The next attempt builds a new one.
 pub fn built_wrongly() {
-    unsafe extern "C" {
-        /// Makes each of the next `count` contiguous datatypes one element too short: see `c/spy.c`.
-        fn c_make_mistakes(count: c_int);
-    }
     let n = 1000 + std::hint::black_box(1);
     let layout = layout!(u8[n] => [..]).unwrap();
     // SAFETY: the function sets a number of this process, which has one thread.
-    unsafe { c_make_mistakes(1) };
+    unsafe { spy::c_make_mistakes(1) };
     let error = layout.datatype().err().map(|error| error.to_string());
     let error = error.expect("an error");
     let library = mpi::environment::library_version().unwrap_or_default();

@@ -7,7 +7,7 @@ use dtype_runtime::{
     Error, Layout, MpiDatatype, View, layout,
     layout::{ArrayLike, ArrayLikeMut, ArrayOrder, Darray, Disjoint, Distribution, Subarray},
 };
-use dtype_tests::{Cover, memory, mpi_pack, packed_by_many};
+use dtype_tests::{Cover, constant, is_intel, memory, mpi_pack, packed_by_many};
 use mpi::{
     datatype::{AsDatatype, Collection, Pointer},
     ffi::{self, MPI_Aint, MPI_Datatype},
@@ -373,7 +373,10 @@ pub fn ready_made() {
             Distribution::Cyclic(None),
             Distribution::Cyclic(Some(2)),
         ];
-        for distributions in kinds.iter().flat_map(|a| kinds.map(|b| [*a, b])) {
+        // Intel MPI packs block-cyclic dimensions wrongly.
+        let is_right = |kind: &Distribution| !is_intel() || !matches!(kind, Distribution::Cyclic(_));
+        let pairs = kinds.iter().flat_map(|a| kinds.map(|b| [*a, b]));
+        for distributions in pairs.filter(|pair| pair.iter().all(is_right)) {
             for rank in 0..6 {
                 let layout = Darray { rank, gsizes, distributions, psizes, order }.layout::<i16>().unwrap();
                 same_as_by_mpi(&layout, 130, |new| {
@@ -404,18 +407,19 @@ pub fn ready_made() {
 
 fn mpi_order(order: ArrayOrder) -> c_int {
     match order {
-        ArrayOrder::RowMajor => ffi::MPI_ORDER_C as c_int,
-        ArrayOrder::ColumnMajor => ffi::MPI_ORDER_FORTRAN as c_int,
+        ArrayOrder::RowMajor => constant!(MPI_ORDER_C),
+        ArrayOrder::ColumnMajor => constant!(MPI_ORDER_FORTRAN),
     }
 }
 
 /// Returns the entries of `array_of_distribs` and `array_of_dargs`.
 fn mpi_distribution(distribution: Distribution) -> (c_int, c_int) {
-    let block = |block: Option<usize>| block.map_or(ffi::MPI_DISTRIBUTE_DFLT_DARG, |block| block as c_int);
+    let block =
+        |block: Option<usize>| block.map_or(constant!(MPI_DISTRIBUTE_DFLT_DARG), |block| block as c_int);
     match distribution {
-        Distribution::None => (ffi::MPI_DISTRIBUTE_NONE as c_int, block(None)),
-        Distribution::Block(size) => (ffi::MPI_DISTRIBUTE_BLOCK as c_int, block(size)),
-        Distribution::Cyclic(size) => (ffi::MPI_DISTRIBUTE_CYCLIC as c_int, block(size)),
+        Distribution::None => (constant!(MPI_DISTRIBUTE_NONE), block(None)),
+        Distribution::Block(size) => (constant!(MPI_DISTRIBUTE_BLOCK), block(size)),
+        Distribution::Cyclic(size) => (constant!(MPI_DISTRIBUTE_CYCLIC), block(size)),
     }
 }
 

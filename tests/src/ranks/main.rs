@@ -21,6 +21,7 @@ mod random;
 mod redistribution;
 mod rest;
 mod samples;
+mod spy;
 mod windows;
 mod wires;
 

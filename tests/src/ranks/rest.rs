@@ -16,9 +16,10 @@ use dtype_runtime::{
     traits::*,
     wire,
 };
+use dtype_tests::constant;
 use mpi::{
     datatype::DatatypeRef,
-    ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op},
+    ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype},
     raw::{AsRaw, FromRaw},
     topology::SimpleCommunicator,
     traits::*,
@@ -27,12 +28,8 @@ use mpi::{
 use crate::{
     engine::predefined,
     samples::{Particle, Sample},
+    spy,
 };
-
-unsafe extern "C" {
-    /// Returns `MPI_MAXLOC`.
-    fn c_maxloc() -> MPI_Op;
-}
 
 fn number(rank: i32, i: usize) -> f64 {
     f64::from(rank) * 1e4 + i as f64
@@ -234,7 +231,7 @@ pub fn file(world: &SimpleCommunicator) {
     // with them.
     unsafe {
         let mut file = ffi::RSMPI_FILE_NULL;
-        let mode = (ffi::MPI_MODE_CREATE | ffi::MPI_MODE_RDWR) as c_int;
+        let mode = constant!(MPI_MODE_CREATE) | constant!(MPI_MODE_RDWR);
         let info = ffi::RSMPI_INFO_NULL;
         assert_eq!(
             ffi::MPI_File_open(world.as_raw(), name.as_ptr().cast_mut(), mode, info, &raw mut file),
@@ -245,7 +242,7 @@ pub fn file(world: &SimpleCommunicator) {
         assert_eq!(ffi::MPI_File_set_view(file, displacement, particle, raw, native, info), 0);
         let (count, status) = (COUNT as c_int, ffi::RSMPI_STATUS_IGNORE);
         assert_eq!(ffi::MPI_File_write_all(file, own.as_ptr().cast(), count, particle, status), 0);
-        ffi::MPI_File_seek(file, 0, ffi::MPI_SEEK_SET as c_int);
+        ffi::MPI_File_seek(file, 0, constant!(MPI_SEEK_SET));
         assert_eq!(ffi::MPI_File_read_all(file, back.as_mut_ptr().cast(), count, particle, status), 0);
         assert_eq!(back, own);
         ffi::MPI_File_close(&raw mut file);
@@ -434,7 +431,9 @@ pub fn largest_and_where(world: &SimpleCommunicator) {
         base.copy_from_nonoverlapping(own.as_ptr(), N);
         ffi::MPI_Win_fence(0, window);
         let (from, pair, raw) = (told.as_ptr().cast(), predefined(BaseType::DoubleInt), normalized.as_raw());
-        assert_eq!(ffi::MPI_Accumulate(from, 3, pair, next, 0, 1, raw, c_maxloc(), window), 0);
+        let mut greatest = ffi::RSMPI_MAX;
+        spy::c_maxloc(&raw mut greatest);
+        assert_eq!(ffi::MPI_Accumulate(from, 3, pair, next, 0, 1, raw, greatest, window), 0);
         ffi::MPI_Win_fence(0, window);
         let found = std::slice::from_raw_parts(base, N).to_vec();
         ffi::MPI_Win_free(&raw mut window);
@@ -467,7 +466,7 @@ pub fn external_file(world: &SimpleCommunicator) {
         // datatype describes.
         unsafe {
             let mut file = ffi::RSMPI_FILE_NULL;
-            let mode = (ffi::MPI_MODE_CREATE | ffi::MPI_MODE_RDWR) as c_int;
+            let mode = constant!(MPI_MODE_CREATE) | constant!(MPI_MODE_RDWR);
             let (info, status) = (ffi::RSMPI_INFO_NULL, ffi::RSMPI_STATUS_IGNORE);
             let name = name.as_ptr().cast_mut();
             assert_eq!(ffi::MPI_File_open(ffi::RSMPI_COMM_SELF, name, mode, info, &raw mut file), 0);

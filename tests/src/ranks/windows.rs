@@ -1,9 +1,6 @@
 //! One-sided transfers: every rank computes what all ranks write, and compares.
 
-use std::{
-    os::raw::c_int,
-    panic::{self, AssertUnwindSafe},
-};
+use std::panic::{self, AssertUnwindSafe};
 
 use dtype_runtime::{
     Error, MpiDatatype, layout,
@@ -14,6 +11,7 @@ use dtype_runtime::{
 use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*};
 
 use crate::engine::Random;
+use crate::spy;
 
 /// Numbers with padding between them.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
@@ -493,16 +491,12 @@ fn aligned(world: &SimpleCommunicator) {
 
 /// A library whose memory lies elsewhere than it says: an error on all ranks, and the values stay.
 fn shifted(world: &SimpleCommunicator) {
-    unsafe extern "C" {
-        /// Shifts the memory of the next window by so many bytes: see `c/spy.c`.
-        fn c_shift_window(bytes: c_int);
-    }
     let (rank, ranks) = (world.rank(), world.size());
     for wrong in 0..ranks {
         for bytes in [8, 64] {
             let mut values = [u64::from(rank.unsigned_abs()); 5];
             // SAFETY: the function sets a number of this process, which has one thread.
-            unsafe { c_shift_window(if rank == wrong { bytes } else { 0 }) };
+            unsafe { spy::c_shift_window(if rank == wrong { bytes } else { 0 }) };
             let opened = window(world, &mut values, |_| ()).map_err(|error| error.to_string());
             assert!(opened.is_err_and(|error| error.contains("reaches other bytes")));
             let opened = passive_window(world, &mut values, |_| ());

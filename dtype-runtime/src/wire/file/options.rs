@@ -20,7 +20,7 @@ use super::{
 use crate::mpi::{Usable, ready};
 use crate::{
     Error,
-    mpi::{Current, Library as _, called},
+    mpi::{called, constants, running},
     wire::{
         attach::companion,
         members::{Members, intracommunicator, members},
@@ -126,7 +126,7 @@ impl FileOptions {
         let mut own = ranks.compared(mpi, self.arguments(mpi, path), self.truncate)?;
         if own.creates() {
             ranks.create(mpi, &own)?;
-            own.mode &= !CREATION;
+            own.mode &= !creation();
         }
         if ranks.able(mpi, access)? == Able::Some {
             return Err(refused(path, "some ranks cannot open it: is it on a disk of their own?"));
@@ -147,18 +147,18 @@ impl FileOptions {
     /// Returns the arguments of `MPI_File_open`.
     fn arguments(&self, mpi: &Usable, path: &Path) -> Result<Arguments, Error> {
         let mode = match self.access() {
-            Access { reads: true, writes: true } => ffi::MPI_MODE_RDWR,
-            Access { reads: false, .. } => ffi::MPI_MODE_WRONLY,
-            Access { writes: false, .. } => ffi::MPI_MODE_RDONLY,
+            Access { reads: true, writes: true } => constants::MPI_MODE_RDWR(),
+            Access { reads: false, .. } => constants::MPI_MODE_WRONLY(),
+            Access { writes: false, .. } => constants::MPI_MODE_RDONLY(),
         };
         let creation = match self.create {
             Creation::Never => 0,
-            Creation::IfMissing => ffi::MPI_MODE_CREATE,
-            Creation::Always => CREATION,
+            Creation::IfMissing => constants::MPI_MODE_CREATE(),
+            Creation::Always => creation(),
         };
         let name = path.to_str().and_then(|path| CString::new(path).ok());
         let name = name.ok_or_else(|| refused(path, "its path is not text, or contains a zero byte"))?;
-        match Current::LONGEST_PATH {
+        match running().longest_path {
             Some(most) if name.as_bytes().len() > most => {
                 Err(refused(path, format!("the MPI library takes no path of more than {most} bytes")))
             }
@@ -167,19 +167,21 @@ impl FileOptions {
     }
 }
 
-/// The modes that create a file.
-const CREATION: u32 = ffi::MPI_MODE_CREATE | ffi::MPI_MODE_EXCL;
+/// Returns the modes that create a file which must not exist.
+fn creation() -> c_int {
+    constants::MPI_MODE_CREATE() | constants::MPI_MODE_EXCL()
+}
 
 /// The arguments of `MPI_File_open`.
 struct Arguments {
     name: CString,
-    mode: u32,
+    mode: c_int,
     info: Info,
 }
 
 impl Arguments {
     fn creates(&self) -> bool {
-        self.mode & CREATION != 0
+        self.mode & creation() != 0
     }
 
     /// Opens the file. All ranks of the communicator must make this call.
@@ -187,7 +189,7 @@ impl Arguments {
         // SAFETY: a constant of the library.
         let mut file = unsafe { ffi::RSMPI_FILE_NULL };
         let code = quietly(mpi, || {
-            let (name, mode) = (self.name.as_ptr(), self.mode as c_int);
+            let (name, mode) = (self.name.as_ptr(), self.mode);
             // SAFETY: the communicator is live, and the name a string of C; there is room for a handle.
             unsafe { mpi.MPI_File_open(communicator, name, mode, self.info.0, &raw mut file) }
         });
@@ -225,7 +227,7 @@ impl Ranks<'_> {
         let mut hasher = DefaultHasher::new();
         self.path.hash(&mut hasher);
         let own = own.map(|own| {
-            let options = 2 * u64::from(own.mode) + u64::from(truncates);
+            let options = 2 * u64::from(own.mode.unsigned_abs()) + u64::from(truncates);
             (own, [options, hasher.finish() >> 1])
         });
         let (own, [options, paths]) = agreed_on(mpi, self.communicator, self.path, own)?;

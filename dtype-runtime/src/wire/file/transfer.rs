@@ -14,7 +14,7 @@ use super::{
 use crate::mpi::Usable;
 use crate::{
     Error,
-    mpi::{Current, Library as _, without_communicator},
+    mpi::{running, without_communicator},
     wire::{
         Receivable,
         request::{no_status, size_of},
@@ -111,7 +111,7 @@ impl Seen<'_> {
 impl Seen<'_> {
     /// Writes bytes from an offset in bytes of the view on. All ranks must make this call.
     pub fn write_all(self, mpi: &Usable, own: Result<(u64, Packed<'_>), Error>) -> Result<(), Error> {
-        if Current::HIDES_FILE_ERRORS {
+        if running().hides_file_errors {
             let (offset, own) = own?;
             return self.write(mpi, offset, &own);
         }
@@ -143,7 +143,7 @@ impl Seen<'_> {
             self.holds(mpi, offset, into.packed_size())?;
             Ok((offset, Room::of(into)?))
         });
-        if Current::HIDES_FILE_ERRORS {
+        if running().hides_file_errors {
             let (offset, mut room) = own?;
             self.fill(mpi, [Run { at: offset, bytes: 0..room.size }], &mut room)?;
             return room.unpack(into);

@@ -11,15 +11,15 @@ mod epoch;
 mod groups;
 mod open;
 
-use std::{marker::PhantomData, os::raw::c_int};
+use std::marker::PhantomData;
 
-use ::mpi::{Rank, ffi, topology::Communicator};
+use ::mpi::{Rank, topology::Communicator};
 
 pub use epoch::Epoch;
 use groups::{Group, Partners};
 use open::{AtEnd, Kind, Open};
 
-use crate::{Error, MpiDatatype, types::AnyPattern};
+use crate::{Error, MpiDatatype, mpi::constants, types::AnyPattern};
 
 /// Opens a window over the values of each rank while `body` runs, with epochs in which all ranks take part:
 /// [`fence`](Window::fence) and [`exchange`](Window::exchange). All ranks of the communicator must make this
@@ -131,7 +131,7 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     /// run then. An error of a transfer, which the body returns, is one of this rank alone.
     pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> R) -> Result<R, Error> {
         self.open.begin()?;
-        let end = AtEnd(&self.open, |open| open.fence(ffi::MPI_MODE_NOSUCCEED));
+        let end = AtEnd(&self.open, |open| open.fence(constants::MPI_MODE_NOSUCCEED()));
         let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
         end.now()?;
         Ok(result)
@@ -202,12 +202,12 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
     ) -> Result<R, Error> {
         self.open.check(target)?;
         let kind = match lock {
-            Lock::Shared => ffi::MPI_LOCK_SHARED,
-            Lock::Exclusive => ffi::MPI_LOCK_EXCLUSIVE,
+            Lock::Shared => constants::MPI_LOCK_SHARED(),
+            Lock::Exclusive => constants::MPI_LOCK_EXCLUSIVE(),
         };
         self.open.call("MPI_Win_lock", |mpi, window| {
             // SAFETY: the window is live, and the target one of its ranks.
-            unsafe { mpi.MPI_Win_lock(kind as c_int, target, 0, window) }
+            unsafe { mpi.MPI_Win_lock(kind, target, 0, window) }
         })?;
         let end = AtEnd(&self.open, move |open| {
             // SAFETY: the target is locked.

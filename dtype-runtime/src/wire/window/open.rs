@@ -23,7 +23,7 @@ use super::super::{
 };
 use crate::{
     Error, MpiDatatype,
-    mpi::{Usable, called, checked, ready, true_code, without_communicator},
+    mpi::{Usable, called, checked, constants, ready, true_code, without_communicator},
     types::{AnyPattern, layout_number},
 };
 
@@ -197,7 +197,7 @@ impl Open {
     /// rank knows that it reaches the memory that MPI has allocated.
     fn reach(&self, marks: &[u64]) -> Result<bool, Error> {
         let mut found = vec![0u64; marks.len()];
-        self.fence(ffi::MPI_MODE_NOPRECEDE)?;
+        self.fence(constants::MPI_MODE_NOPRECEDE())?;
         let mut all = Ok(());
         for (rank, into) in found.iter_mut().enumerate().filter(|(rank, _)| marks[*rank] != 0) {
             let (into, size) = (ptr::from_mut(into).cast(), size_of::<u64>() as c_int);
@@ -211,7 +211,7 @@ impl Open {
                 }
             }));
         }
-        all.and(self.fence(ffi::MPI_MODE_NOSUCCEED))?;
+        all.and(self.fence(constants::MPI_MODE_NOSUCCEED()))?;
         Ok(found == marks)
     }
 
@@ -269,12 +269,12 @@ impl Open {
         if self.agree(false)? != Agreed::Stay {
             return Err(unusable("another rank has left it"));
         }
-        self.fence(ffi::MPI_MODE_NOPRECEDE)
+        self.fence(constants::MPI_MODE_NOPRECEDE())
     }
 
-    pub fn fence(&self, assertion: u32) -> Result<(), Error> {
+    pub fn fence(&self, assertion: c_int) -> Result<(), Error> {
         // SAFETY: the window is live. Each epoch begins and ends with a fence of its own.
-        self.call("MPI_Win_fence", |mpi, window| unsafe { mpi.MPI_Win_fence(assertion as c_int, window) })
+        self.call("MPI_Win_fence", |mpi, window| unsafe { mpi.MPI_Win_fence(assertion, window) })
     }
 
     /// Waits until all ranks leave the window.

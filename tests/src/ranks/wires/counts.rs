@@ -6,18 +6,14 @@ use mpi::{topology::SimpleCommunicator, traits::*};
 
 use super::values;
 use crate::samples::Particle;
-
-unsafe extern "C" {
-    /// Writes the calls, bytes and listed numbers since the last call of this function (`c/count.c`).
-    fn c_counted(counted: *mut i64);
-}
+use crate::spy;
 
 /// Returns the cost of this rank's calls since the last call of this function: calls, bytes beyond those of
 /// the values, and listed numbers. `values` is in bytes.
 fn counted(values: usize) -> [i64; 3] {
     let mut counted = [0; 3];
     // SAFETY: `counted` holds three numbers.
-    unsafe { c_counted(counted.as_mut_ptr()) };
+    unsafe { spy::c_counted(counted.as_mut_ptr()) };
     counted[1] -= values as i64;
     counted
 }

@@ -13,17 +13,14 @@ use dtype_runtime::{
 use dtype_tests::{is_library, is_long};
 use mpi::{
     collective::Root,
-    ffi::{self, MPI_Comm, MPI_Errhandler},
+    ffi::{self, MPI_Comm},
     raw::AsRaw,
     request::scope,
     topology::{AsCommunicator, Color, Process, SimpleCommunicator},
     traits::*,
 };
 
-unsafe extern "C" {
-    fn c_made(i: c_int) -> MPI_Comm;
-    fn c_errors_return() -> MPI_Errhandler;
-}
+use crate::spy;
 
 /// Sends messages of any length to every kind of receiver.
 pub fn lengths(world: &SimpleCommunicator) {
@@ -128,7 +125,11 @@ pub fn segments(world: &SimpleCommunicator) {
     const EXPECTED: usize = 900;
     wire::attach(world).unwrap();
     // SAFETY: `attach` has just made these two communicators.
-    let (first, rest) = unsafe { (c_made(0), c_made(1)) };
+    let [first, rest] = unsafe {
+        let mut made = [ffi::RSMPI_COMM_NULL; 2];
+        (0..).zip(&mut made).for_each(|(i, made)| spy::c_made(i, made));
+        made
+    };
     let other = world.process_at_rank(1 - world.rank());
     let rounds = if is_long() { 100_000 } else { 20_000 };
     for round in 0..rounds as u64 {
@@ -405,7 +406,7 @@ impl Liar<'_> {
         // SAFETY: the buffers have at least the bytes that are passed; the handlers are constants of the
         // library. The handler returns because MPICH reports the lie as an error on this rank, too.
         unsafe {
-            ffi::MPI_Comm_set_errhandler(self.world.as_raw(), c_errors_return());
+            ffi::MPI_Comm_set_errhandler(self.world.as_raw(), ffi::RSMPI_ERRORS_RETURN);
             let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
             ffi::MPI_Bcast(first.as_mut_ptr().cast(), first.len() as c_int, byte, root, world);
             ffi::MPI_Bcast([3u8; SEALED as usize].as_mut_ptr().cast(), self.sent, byte, root, world);

@@ -1,0 +1,24 @@
+//! The MPI library that this library is built for. The build script finds it by its `mpi.h`.
+
+#[cfg(library = "intel")]
+pub(crate) use dtype_mpi::IntelMpi as Current;
+#[cfg(library = "mpich")]
+pub(crate) use dtype_mpi::Mpich as Current;
+#[cfg(library = "openmpi")]
+pub(crate) use dtype_mpi::OpenMpi as Current;
+#[cfg(library = "abi")]
+pub(crate) use dtype_mpi::StandardAbi as Current;
+use dtype_mpi::Version;
+
+/// The version of the library that this library is built for.
+pub(crate) const VERSION: Version = (number(env!("DTYPE_MPI_MAJOR")), number(env!("DTYPE_MPI_MINOR")));
+
+/// Parses a text of decimal digits.
+const fn number(text: &str) -> u32 {
+    let (mut value, mut i) = (0, 0);
+    while i < text.len() {
+        value = value * 10 + (text.as_bytes()[i] - b'0') as u32;
+        i += 1;
+    }
+    value
+}
