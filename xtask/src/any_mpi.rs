@@ -1,6 +1,7 @@
-//! rsmpi's own examples with the crate `mpi-sys` of this repository: built once, and run on each MPI library.
+//! Programs with the crate `mpi-sys` of this repository, built once and run on each MPI library: rsmpi's own
+//! examples, and the scenarios of this workspace.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::Path, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
@@ -29,7 +30,7 @@ pub(crate) fn check(sh: &Shell, libraries: &[Library], has_all: bool) -> Result<
     let manifest = sh.current_dir().join("mpi-sys/Cargo.toml");
     cmd!(sh, "cargo fmt --check --manifest-path {manifest}").quiet().run()?;
     let folder = sh.current_dir().join("target/any-mpi");
-    let _target = sh.push_env("CARGO_TARGET_DIR", folder.join("target"));
+    let _target = sh.push_env("CARGO_TARGET_DIR", target(sh));
     let lint = ["--quiet", "--all-targets", "--", "--deny", "warnings"];
     cmd!(sh, "cargo clippy --manifest-path {manifest} {lint...}").quiet().run()?;
     for library in libraries {
@@ -46,7 +47,7 @@ pub(crate) fn check(sh: &Shell, libraries: &[Library], has_all: bool) -> Result<
         for name in &names {
             // MPICH 4.0 cannot spawn here, nor can Intel MPI on shared memory, whatever crate is used.
             let spawns = name.starts_with("spawn") && !library.name.starts_with("openmpi");
-            let program = folder.join("target/debug/examples").join(name);
+            let program = target(sh).join("debug/examples").join(name);
             let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, program);
             command.envs(library.variables());
             let output = command.output().with_context(|| library.mpiexec.clone())?;
@@ -60,8 +61,34 @@ pub(crate) fn check(sh: &Shell, libraries: &[Library], has_all: bool) -> Result<
     Ok(())
 }
 
+/// Returns the manifest of a workspace with the packages of this one, in which `mpi-sys` is that of this
+/// repository. Its packages are links to those here.
+pub(crate) fn workspace(sh: &Shell) -> Result<PathBuf> {
+    let own = sh.current_dir();
+    let folder = own.join("target/any-mpi/workspace");
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(&own)? {
+        let entry = entry?;
+        let link = folder.join(entry.file_name());
+        if entry.file_type()?.is_dir() && entry.path().join("Cargo.toml").exists() && !link.exists() {
+            std::os::unix::fs::symlink(entry.path(), link)?;
+        }
+    }
+    let manifest = folder.join("Cargo.toml");
+    let text = fs::read_to_string(own.join("Cargo.toml"))?;
+    let patched = format!("{text}\n[patch.crates-io]\nmpi-sys = {{ path = \"mpi-sys\" }}\n");
+    fs::write(&manifest, patched)?;
+    fs::copy(own.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    Ok(manifest)
+}
+
+/// Returns the folder in which the programs are built.
+pub(crate) fn target(sh: &Shell) -> PathBuf {
+    sh.current_dir().join("target/any-mpi/target")
+}
+
 /// Writes a package of rsmpi's examples, and returns their names.
-fn package(sh: &Shell, folder: &std::path::Path, has_all: bool) -> Result<Vec<String>> {
+fn package(sh: &Shell, folder: &Path, has_all: bool) -> Result<Vec<String>> {
     let metadata = cmd!(sh, "cargo metadata --format-version 1 --locked").quiet().ignore_stderr().read()?;
     let manifest = metadata
         .split("\"manifest_path\":\"")

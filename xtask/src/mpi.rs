@@ -104,6 +104,10 @@ impl Library {
             sh.push_env(xtask::launch::MPIEXEC, &self.mpiexec),
         ];
         environment.extend(self.variables().map(|(name, value)| sh.push_env(name, value)));
+        // Each MPI library gets generated types of its own.
+        if self.name == "mpich" && sh.var_os("DTYPE_SEED").is_none() {
+            environment.push(sh.push_env("DTYPE_SEED", "2027"));
+        }
         if let Some(folder) = &self.libclang {
             environment.push(sh.push_env("LIBCLANG_PATH", folder));
             // The wheel lacks the headers of the compiler itself, such as `stddef.h`.

@@ -219,6 +219,9 @@ const WITH_MPI: &[&str] = &[
     "--features=dtype-cli/mpi,dtype-runtime/marshal,dtype-runtime/serde",
 ];
 
+/// Tests with MPI whose programs run on each library without being built once more.
+const ANY_MPI: &[&str] = &["--package=dtype-tests", "--features=dtype-runtime/marshal,dtype-runtime/serde"];
+
 /// Tests without MPI that a brief run leaves out: large pictures, and many random layouts.
 const SLOW_WITHOUT_MPI: &[&str] = &[
     "--",
@@ -352,7 +355,15 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             (false, 0) => 150,
             (false, _) => 305,
         };
-        steps.push(with_library("ranks", seconds, scenarios));
+        // In a run of CI, the other libraries have the programs of `any-ranks`.
+        if extent != Extent::Full || i == 0 {
+            steps.push(with_library("ranks", seconds, scenarios));
+        }
+        if full {
+            steps.push(Step::new(format!("any-ranks@{}", library.label()), 400, move |sh, count| {
+                any_ranks(sh, library, scenarios, count)
+            }));
+        }
         if full && i == 0 {
             steps.push(Step::new("uncalled", 15, |sh, _| all_are_called(sh, library)));
         }
@@ -389,6 +400,16 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     steps
 }
 
+/// Runs the tests between ranks with the `mpi-sys` of this repository. The programs are built once, for all
+/// libraries.
+fn any_ranks(sh: &Shell, library: &mpi::Library, scenarios: &[&str], count: &mut Count) -> Result<()> {
+    let manifest = any_mpi::workspace(sh)?.display().to_string();
+    let _environment = library.enter(sh);
+    let _target = sh.push_env("CARGO_TARGET_DIR", any_mpi::target(sh));
+    let _seed = sh.push_env("DTYPE_SEED", sh.var("DTYPE_SEED").unwrap_or_else(|_| "2026".into()));
+    count.cargo_test(sh, &[&["--manifest-path", &manifest], ANY_MPI, scenarios].concat())
+}
+
 /// Checks that each public function is called by programs that the steps before have built. The step
 /// `rustdoc` has written the pages that name the functions.
 fn all_are_called(sh: &Shell, library: &mpi::Library) -> Result<()> {
@@ -422,6 +443,10 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
         let newest = mpi::newest(sh);
         for library in &newest {
             sweep(sh, library, count)?;
+        }
+        for library in newest.iter().chain(mpi::abi(sh).iter().flatten()) {
+            println!("one build, on {}", library.version);
+            any_ranks(sh, library, SMALL_SCENARIOS, count)?;
         }
         // No wheels with Fortran or mpi4py exist for these libraries.
         for library in newest.into_iter().chain(mpi::abi(sh).into_iter().flatten()) {
