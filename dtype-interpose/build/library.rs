@@ -8,7 +8,7 @@ use facts::{Fortran, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version};
 #[path = "../../dtype-mpi/src/library.rs"]
 mod facts;
 
-/// What the build must know of the library.
+/// The MPI library, as far as the build must know it.
 pub struct Built {
     /// Its name.
     pub name: &'static str,

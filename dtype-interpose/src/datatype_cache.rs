@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use dtype_mpi::{Attribute, Envelope, Library, OnDatatype, constants::number};
+use dtype_mpi::{Attribute, Envelope, Library, OnDatatype, number};
 use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{

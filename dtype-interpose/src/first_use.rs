@@ -29,7 +29,7 @@ use mpi::{
 };
 
 use crate::{call::usable, engine::Engine, lock::lock, mode, peers, policy::LEAST, profile::Profile};
-use dtype_mpi::constants::number;
+use dtype_mpi::number;
 
 /// The state of a handle that an intercepted call has committed. Each slot belongs to one handle.
 struct Slot {

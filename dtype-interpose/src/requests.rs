@@ -24,7 +24,7 @@ use crate::{
     staged::{Incoming, Outgoing, StagedBlock},
     windows::Shared,
 };
-use dtype_mpi::constants::number;
+use dtype_mpi::number;
 
 /// The buffers that a request uses.
 pub(crate) enum Work {

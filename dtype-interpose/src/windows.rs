@@ -20,7 +20,7 @@ use crate::{
     lock::lock,
     staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
 };
-use dtype_mpi::constants::number;
+use dtype_mpi::number;
 
 /// An `MPI_Put` or `MPI_Get`, with its window and its target rank.
 #[derive(Clone, Copy)]

@@ -41,6 +41,7 @@ macro_rules! calls {
 }
 
 calls! {
+    MPI_Abort(comm: MPI_Comm, errorcode: c_int);
     MPI_Accumulate(
         origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype,
         target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype,

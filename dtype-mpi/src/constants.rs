@@ -4,7 +4,6 @@
 use std::{
     collections::HashMap,
     ffi::CString,
-    mem,
     os::raw::{c_int, c_void},
     sync::OnceLock,
 };
@@ -12,7 +11,7 @@ use std::{
 use ::mpi::ffi::{self, MPI_Datatype};
 use dtype_core::BaseType;
 
-use crate::{Family, running};
+use crate::{Family, number::handle, running};
 
 macro_rules! numbers {
     ($($name:ident)*) => {
@@ -129,36 +128,6 @@ pub(crate) fn symbol(name: &str) -> Option<*mut c_void> {
     // SAFETY: the name ends in a zero byte.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!address.is_null()).then_some(address)
-}
-
-/// Returns the number of a handle. A handle is an integer or a pointer, depending on the MPI library.
-#[inline]
-pub fn number<T: Copy>(handle: T) -> usize {
-    const { assert!(size_of::<T>() == size_of::<u32>() || size_of::<T>() == size_of::<usize>()) };
-    // SAFETY: a handle has no padding, and one of the two sizes, as is asserted above.
-    unsafe {
-        if size_of::<T>() == size_of::<u32>() {
-            mem::transmute_copy::<T, u32>(&handle) as usize
-        } else {
-            mem::transmute_copy::<T, usize>(&handle)
-        }
-    }
-}
-
-/// Returns the handle with this number.
-///
-/// # Safety
-/// 1. The number is that of a handle of type `T`.
-unsafe fn handle<T: Copy>(number: usize) -> T {
-    const { assert!(size_of::<T>() == size_of::<u32>() || size_of::<T>() == size_of::<usize>()) };
-    // SAFETY: 1; a handle has one of the two sizes, as is asserted above.
-    unsafe {
-        if size_of::<T>() == size_of::<u32>() {
-            mem::transmute_copy(&(number as u32))
-        } else {
-            mem::transmute_copy(&number)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -139,10 +139,10 @@ unsafe extern "C" fn all_but_ours(communicator: *mut MPI_Comm, code: *mut c_int)
         return;
     }
     // SAFETY: 1, as MPI calls this function.
-    let text = text_of(&unsafe { Usable::assumed() }, code);
-    let _ = writeln!(io::stderr(), "{text}");
+    let mpi = &unsafe { Usable::assumed() };
+    let _ = writeln!(io::stderr(), "{}", text_of(mpi, code));
     // SAFETY: MPI passes a communicator that is live.
-    unsafe { ffi::MPI_Abort(*communicator, code) };
+    unsafe { mpi.MPI_Abort(*communicator, code) };
 }
 
 /// The handle of the stand-in.

@@ -6,7 +6,8 @@
 //! - `usable`: the proof that MPI may be called; `calls`: the functions of MPI, which take it;
 //! - `init_finalize`: whether MPI may be called, and the cleanup at its end; `environment`: the thread level
 //!   and the communicators of the process; `errors`: MPI errors as values;
-//! - `construct`: the calls of a constructor program; `handle`: the datatypes built so far, each once;
+//! - `number`: handles as numbers; `construct`: the calls of a constructor program; `handle`: the datatypes
+//!   built so far, each once;
 //! - `envelope`: the outermost constructor of a datatype; `attribute`: values that are kept on datatypes;
 //! - `truncation_guard`: a gap in a receive buffer.
 //!
@@ -25,6 +26,7 @@ mod handle;
 mod init_finalize;
 mod large;
 mod library;
+mod number;
 mod running;
 mod truncation_guard;
 mod usable;
@@ -44,6 +46,7 @@ pub use init_finalize::{
 };
 pub use large::has_large_counts;
 pub use library::{Doubt, Fortran, IntelMpi, Library, Mpich, OpenMpi, Sign, StandardAbi, Version};
+pub use number::number;
 pub use running::{Family, Running, running};
 pub use truncation_guard::with_gap;
 pub use usable::Usable;

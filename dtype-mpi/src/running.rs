@@ -4,9 +4,7 @@ use std::sync::OnceLock;
 
 use ::mpi::ffi;
 
-use crate::{
-    Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version, all_libraries, constants::number,
-};
+use crate::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version, all_libraries, number};
 
 /// The binary interfaces of MPI libraries: the values of handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -329,73 +329,81 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         }));
     }
     for (i, library) in libraries.iter().enumerate() {
-        let with_library = |name: &str, seconds, arguments: &'static [&'static str]| {
-            Step::new(format!("{name}@{}", library.label()), seconds, move |sh: &Shell, count: &mut Count| {
-                let _environment = library.enter(sh);
-                count.cargo_test(sh, &[WITH_MPI, arguments].concat())
-            })
-        };
-        // The compiler's messages do not depend on the library.
-        if full && i == 0 {
-            steps.push(with_library("messages", 100, &["--test=compile_fail"]));
-        }
-        // A brief run has only the scenarios for the second library.
-        if full || i == 0 {
-            steps.push(with_library("units", if full && i == 0 { 35 } else { 120 }, &["--lib"]));
-            steps.push(with_library("doctests", 5, &["--doc"]));
-        }
-        let scenarios = match extent {
-            Extent::Brief => BRIEF_SCENARIOS,
-            Extent::Full => SMALL_SCENARIOS,
-            Extent::Long => &["--test=ranks"],
-        };
-        let seconds = match (full, i) {
-            (true, 0) => 310,
-            (true, _) => 400,
-            (false, 0) => 150,
-            (false, _) => 305,
-        };
-        // In a run of CI, the other libraries have the programs of `any-ranks`.
-        if extent != Extent::Full || i == 0 {
-            steps.push(with_library("ranks", seconds, scenarios));
-        }
-        if full {
-            steps.push(Step::new(format!("any-ranks@{}", library.label()), 400, move |sh, count| {
-                any_ranks(sh, library, scenarios, count)
-            }));
-        }
-        if full && i == 0 {
-            steps.push(Step::new("uncalled", 15, |sh, _| all_are_called(sh, library)));
-        }
-        if full {
-            steps.push(Step::new(format!("examples@{}", library.label()), 75, move |sh, count| {
-                let _environment = library.enter(sh);
-                let numpy = mpi::mpi4py(sh);
-                let _folder = numpy.map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
-                count.cargo_test(sh, &[WITH_MPI, &["--test=examples"]].concat())
-            }));
-        }
-        if full || i == 0 {
-            // In a run of CI, the second library has all: MPICH, where more can go wrong.
-            let has_all = extent == Extent::Long || full && i > 0;
-            let seconds = if has_all { 300 } else { 130 };
-            steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
-                let _environment = library.enter(sh);
-                programs(sh, has_all, count)
-            }));
-        }
-        if full {
-            // The complete measurement takes two minutes, so in a run of CI, only the first library has it.
-            let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
-            let seconds = if brief.is_empty() { 140 } else { 80 };
-            steps.push(Step::new(format!("guidelines@{}", library.label()), seconds, move |sh, count| {
-                let _environment = library.enter(sh);
-                count.cargo_test(sh, &[GUIDELINES, brief].concat())
-            }));
-        }
+        steps.extend(steps_with(i, library, extent));
     }
     if extent == Extent::Long {
         steps.extend(long_steps(libraries));
+    }
+    steps
+}
+
+/// Returns the steps with an MPI library, the i-th one.
+fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>> {
+    let full = extent >= Extent::Full;
+    let mut steps = Vec::new();
+    let with_library = |name: &str, seconds, arguments: &'static [&'static str]| {
+        Step::new(format!("{name}@{}", library.label()), seconds, move |sh: &Shell, count: &mut Count| {
+            let _environment = library.enter(sh);
+            count.cargo_test(sh, &[WITH_MPI, arguments].concat())
+        })
+    };
+    // The compiler's messages do not depend on the library.
+    if full && i == 0 {
+        steps.push(with_library("messages", 100, &["--test=compile_fail"]));
+    }
+    // A brief run has only the scenarios for the second library.
+    if full || i == 0 {
+        steps.push(with_library("units", if full && i == 0 { 35 } else { 120 }, &["--lib"]));
+        steps.push(with_library("doctests", 5, &["--doc"]));
+    }
+    let scenarios = match extent {
+        Extent::Brief => BRIEF_SCENARIOS,
+        Extent::Full => SMALL_SCENARIOS,
+        Extent::Long => &["--test=ranks"],
+    };
+    let seconds = match (full, i) {
+        (true, 0) => 310,
+        (true, _) => 400,
+        (false, 0) => 150,
+        (false, _) => 305,
+    };
+    // In a run of CI, the other libraries have the programs of `any-ranks`.
+    if extent != Extent::Full || i == 0 {
+        steps.push(with_library("ranks", seconds, scenarios));
+    }
+    if full {
+        steps.push(Step::new(format!("any-ranks@{}", library.label()), 400, move |sh, count| {
+            any_ranks(sh, library, scenarios, count)
+        }));
+    }
+    if full && i == 0 {
+        steps.push(Step::new("uncalled", 15, |sh, _| all_are_called(sh, library)));
+    }
+    if full {
+        steps.push(Step::new(format!("examples@{}", library.label()), 75, move |sh, count| {
+            let _environment = library.enter(sh);
+            let numpy = mpi::mpi4py(sh);
+            let _folder = numpy.map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
+            count.cargo_test(sh, &[WITH_MPI, &["--test=examples"]].concat())
+        }));
+    }
+    if full || i == 0 {
+        // In a run of CI, the second library has all: MPICH, where more can go wrong.
+        let has_all = extent == Extent::Long || full && i > 0;
+        let seconds = if has_all { 300 } else { 130 };
+        steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
+            let _environment = library.enter(sh);
+            programs(sh, has_all, count)
+        }));
+    }
+    if full {
+        // The complete measurement takes two minutes, so in a run of CI, only the first library has it.
+        let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
+        let seconds = if brief.is_empty() { 140 } else { 80 };
+        steps.push(Step::new(format!("guidelines@{}", library.label()), seconds, move |sh, count| {
+            let _environment = library.enter(sh);
+            count.cargo_test(sh, &[GUIDELINES, brief].concat())
+        }));
     }
     steps
 }

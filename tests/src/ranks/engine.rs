@@ -164,8 +164,8 @@ fn pack_external(source: *const u8, datatype: MPI_Datatype, packed: &mut [u8], p
 }
 
 /// Returns a value at `source` as external32. MPICH 4.0.2 crashes in MPI_Pack_external of any struct (eight
-/// lines of C show this), and Intel MPI packs other bytes. So with both, each number is packed by itself, which by definition gives the same
-/// bytes.
+/// lines of C show this), and Intel MPI packs other bytes. So with both, each number is packed by itself,
+/// which by definition gives the same bytes.
 fn external(source: *const u8, tree: &TypeTree, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
     let (mut packed, mut position) = (vec![0u8; size + 64], 0);
     if is_library("MPICH", 4) || is_library("MPICH", 5) || is_intel() {
@@ -224,7 +224,8 @@ pub fn engine() {
         let source = memory[origin..].as_ptr();
         packed_by_many(&mpi_pack(source, 1, datatype, ours.len()), &ours, &name);
         // For MPI_WCHAR, Open MPI packs four bytes instead of the two in the standard's table, and MPICH
-        // crashes. MPICH 5 and Intel MPI also crash for logical types of a given size, MPICH 5 for `MPI_REAL2`.
+        // crashes. MPICH 5 and Intel MPI also crash for logical types of a given size, and MPICH 5 for
+        // `MPI_REAL2`.
         let types = tree.flatten().expect("a small tree");
         let dies = |base: &BaseType| match base {
             BaseType::WChar | BaseType::Real2 | BaseType::Complex4 => true,

@@ -83,7 +83,7 @@ pub fn datatypes(function: unsafe fn(*mut MPI_Datatype) -> c_int) -> Vec<MPI_Dat
     (0..count)
         .map(|i| {
             let mut wide = null;
-            // SAFETY: the function has written `count` handles of this size. What is wider has zeros in front,
+            // SAFETY: the function has written `count` handles of this size. A wider one has zeros in front,
             // as the null handle has.
             unsafe { first.add(i * width).copy_to((&raw mut wide).cast(), width) };
             wide
