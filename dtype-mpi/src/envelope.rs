@@ -27,7 +27,7 @@ impl Envelope {
     pub unsafe fn of(mpi: &Usable, datatype: MPI_Datatype) -> Result<Self, c_int> {
         // SAFETY: a constant of the library.
         if datatype == unsafe { ffi::RSMPI_DATATYPE_NULL } {
-            return Err(of::MPI_ERR_TYPE());
+            return Err(ffi::MPI_ERR_TYPE as c_int);
         }
         let mut combiner = 0;
         let (code, numbers) = if let Some(large) = large_counts() {
