@@ -46,6 +46,6 @@ impl Function {
             Err(why) => why.clone(),
         };
         eprintln!("mpi-sys: {why}");
-        process::abort()
+        process::exit(1)
     }
 }

@@ -46,7 +46,7 @@ unsafe fn checked(code: c_int) -> c_int {
                  belongs to another MPI library than {library}. Start the program with the `mpiexec` of this \
                  library, or name the launcher's library in MPI_LIBRARY."
             );
-            process::abort();
+            process::exit(1);
         }
     }
     code
