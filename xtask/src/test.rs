@@ -367,11 +367,12 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
         (false, 0) => 150,
         (false, _) => 305,
     };
-    // In a run of CI, the other libraries have the programs of `any-ranks`.
+    // In a run of CI, the first library has the programs that are built for it, and the others have those that
+    // are built once. A long run has both.
     if extent != Extent::Full || i == 0 {
         steps.push(with_library("ranks", seconds, scenarios));
     }
-    if full {
+    if extent == Extent::Long || full && i > 0 {
         steps.push(Step::new(format!("any-ranks@{}", library.label()), 400, move |sh, count| {
             any_ranks(sh, library, scenarios, count)
         }));
