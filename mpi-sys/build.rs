@@ -57,6 +57,7 @@ impl Argument {
                 "ranks" => "convert::ranks(comm)".to_owned(),
                 "sources" => "convert::neighbours(comm).0".to_owned(),
                 "destinations" => "convert::neighbours(comm).1".to_owned(),
+                "at_root" => "convert::at_root(count, root, comm)".to_owned(),
                 length => format!("{length}.max(0) as usize"),
             };
             if let Some(number) = number(&item) {
@@ -117,7 +118,9 @@ impl Argument {
             });
         }
         if let Some(handle) = handle(kind) {
-            let before = if mode == "out" { format!("convert::clear({name});") } else { String::new() };
+            // Files are pointers in all libraries.
+            let is_cleared = mode == "out" && kind != "file";
+            let before = if is_cleared { format!("convert::clear({name});") } else { String::new() };
             return Ok(Self { rust: format!("*mut {handle}"), before, after: String::new() });
         }
         let stars = kind.len() - kind.trim_end_matches('*').len();
@@ -166,11 +169,15 @@ fn functions(table: &str) -> Result<String, String> {
         let by_hand = list.contains("_function") || BY_HAND.contains(&name);
         let (visible, own) =
             if by_hand { ("pub(crate)", format!("native_{name}")) } else { ("pub", name.to_owned()) };
+        let others = ["MPI_Aint", "MPI_Count", "MPI_File", "MPI_Offset"];
+        let is_handle = result.starts_with("MPI_") && !others.contains(&result);
+        let end =
+            if is_handle { format!("{result}(convert::returned(result.0))") } else { "result".to_owned() };
         let before: String = before.lines().map(|line| format!("    {}\n", line.trim())).collect();
-        let body = if after.is_empty() {
+        let body = if after.is_empty() && !is_handle {
             format!("{before}    call({given})\n")
         } else {
-            format!("{before}    let result = call({given});\n    {after}\n    result\n")
+            format!("{before}    let result = call({given});\n    {after}\n    {end}\n")
         };
         let _ = write!(
             text,
@@ -277,7 +284,11 @@ static FIXED_{left}: c_int = {right};
             _ => String::new(),
         };
         let value = format!("library.value([{mpich}, {mpich5}, {intel}, {openmpi}, {abi}])");
-        let null = if null.is_empty() { "0".to_owned() } else { format!("{null} as i64") };
+        let null = match &*null {
+            "" if kind == "int" => "i64::from(c_int::MIN)".to_owned(),
+            "" => "0".to_owned(),
+            null => format!("{null} as i64"),
+        };
         let _ = writeln!(set, "    storage::{name} = {value}.unwrap_or({null}) as {raw};");
     }
     // In the table, the null handle of each kind comes first: the others may be set to it.

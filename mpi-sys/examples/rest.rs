@@ -4,9 +4,11 @@
 use std::{
     env,
     ffi::CString,
+    mem::MaybeUninit,
     os::raw::{c_char, c_int, c_void},
     process, ptr,
-    sync::atomic::{AtomicI32, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering},
+    thread,
 };
 
 use mpi_sys::*;
@@ -14,10 +16,14 @@ use mpi_sys::*;
 fn main() {
     println!("{}", chosen_library().expect("an MPI library"));
     assert!(has("MPI_Init") && !has("MPI_Nothing"));
+    // SAFETY: nobody changes a constant.
+    let lacking = unsafe { [MPI_ERR_ABI, MPI_ERR_ERRHANDLER] };
+    assert!(lacking.iter().all(|code| *code != MPI_SUCCESS));
     // SAFETY: each call has the arguments that the standard asks for; the two ranks make the same calls.
     unsafe {
-        assert_eq!(MPI_Init(ptr::null_mut(), ptr::null_mut()), MPI_SUCCESS);
-        let (mut rank, mut size) = (-1, 0);
+        let (mut rank, mut size, mut level) = (-1, 0, 0);
+        let code = MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), MPI_THREAD_MULTIPLE, &mut level);
+        assert_eq!(code, MPI_SUCCESS);
         MPI_Comm_rank(MPI_COMM_WORLD, &mut rank);
         MPI_Comm_size(MPI_COMM_WORLD, &mut size);
         assert_eq!(size, 2);
@@ -28,6 +34,9 @@ fn main() {
         lists_of_datatypes(rank);
         attributes();
         operation(rank);
+        if level == MPI_THREAD_MULTIPLE {
+            operations_of_threads();
+        }
         MPI_Finalize();
     }
     println!("ok");
@@ -215,6 +224,20 @@ unsafe fn lists_of_requests(rank: c_int) {
         }
         assert_eq!((requests, values), ([MPI_REQUEST_NULL; 2 * N], sent));
     }
+    // Two equal receives give equal statuses, of which all bytes are set.
+    let filled = |byte: u8| {
+        let (mut value, sent, mut request) = (0i32, 5i32, MPI_REQUEST_NULL);
+        let (to, from): (*mut i32, *const i32) = (&mut value, &sent);
+        MPI_Isend(from.cast(), 1, MPI_INT, other, 1, MPI_COMM_WORLD, &mut request);
+        let mut status = MaybeUninit::<MPI_Status>::uninit();
+        status.as_mut_ptr().write_bytes(byte, 1);
+        status.as_mut_ptr().cast::<[c_int; 3]>().write([0; 3]);
+        MPI_Recv(to.cast(), 1, MPI_INT, other, 1, MPI_COMM_WORLD, status.as_mut_ptr());
+        MPI_Wait(&mut request, MPI_STATUS_IGNORE);
+        status.assume_init()
+    };
+    let [first, second] = [0x11, 0xff].map(filled);
+    assert_eq!(first.MPI_internal[3..], second.MPI_internal[3..]);
     // Requests that are started again stay what they are.
     let (mut value, sent, mut requests) = (0i32, 5i32, [MPI_REQUEST_NULL; 2]);
     let (to, from): (*mut i32, *const i32) = (&mut value, &sent);
@@ -237,10 +260,14 @@ unsafe fn lists_of_datatypes(rank: c_int) {
     let mut all = MPI_DATATYPE_NULL;
     MPI_Type_create_struct(3, lengths.as_ptr(), at.as_ptr(), types.as_ptr(), &mut all);
     MPI_Type_commit(&mut all);
-    let (mut integers, mut addresses, mut parts) = ([0; 4], [0; 3], [MPI_DATATYPE_NULL; 3]);
+    // The library writes three of four.
+    let (mut integers, mut addresses, mut parts) = ([0; 4], [0; 3], [MPI_BYTE; 4]);
     let (to, places) = (parts.as_mut_ptr(), addresses.as_mut_ptr());
-    MPI_Type_get_contents(all, 4, 3, 3, integers.as_mut_ptr(), places, to);
-    assert_eq!((integers, addresses, parts), ([3, 1, 2, 3], at, types));
+    MPI_Type_get_contents(all, 4, 3, 4, integers.as_mut_ptr(), places, to);
+    assert_eq!((integers, addresses), ([3, 1, 2, 3], at));
+    assert_eq!(parts[..3], types);
+    // Intel MPI's library for the standard's ABI clears the rest.
+    assert!([MPI_BYTE, MPI_Datatype(0)].contains(&parts[3]), "{parts:?}");
     let mut name = [0 as c_char; 128];
     let mut length = 0;
     MPI_Type_get_name(parts[0], name.as_mut_ptr(), &mut length);
@@ -300,6 +327,16 @@ unsafe fn attributes() {
     MPI_Type_get_attr(duplicate, key, place.cast(), &mut found);
     assert!(found == 1 && value == state.cast());
     MPI_Type_free(&mut duplicate);
+    // A keyval without functions copies nothing.
+    let mut silent = 0;
+    assert_eq!(MPI_Type_create_keyval(None, None, &mut silent, ptr::null_mut()), MPI_SUCCESS);
+    MPI_Type_set_attr(own, silent, state.cast());
+    MPI_Type_delete_attr(own, key);
+    MPI_Type_dup(own, &mut duplicate);
+    MPI_Type_get_attr(duplicate, silent, place.cast(), &mut found);
+    assert_eq!(found, 0);
+    MPI_Type_free(&mut duplicate);
+    MPI_Type_free_keyval(&mut silent);
     MPI_Type_free(state);
     MPI_Type_free_keyval(&mut key);
     assert_eq!(CALLS.load(Ordering::Relaxed), 21);
@@ -334,4 +371,44 @@ unsafe fn operation(rank: c_int) {
         MPI_Op_free(&mut sum);
         assert_eq!(sum, MPI_OP_NULL);
     }
+}
+
+/// Checks that an operation calls its own function while threads make and free others, whose handles MPICH
+/// uses again at once.
+unsafe fn operations_of_threads() {
+    unsafe extern "C" fn one(_: *mut c_void, to: *mut c_void, _: *mut c_int, _: *mut MPI_Datatype) {
+        *to.cast::<c_int>() = 1;
+    }
+    unsafe extern "C" fn two(_: *mut c_void, to: *mut c_void, _: *mut c_int, _: *mut MPI_Datatype) {
+        *to.cast::<c_int>() = 2;
+    }
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
+    let make = || {
+        while !IS_OVER.load(Ordering::Relaxed) {
+            // SAFETY: the level of threads allows it; the operation is freed once.
+            unsafe {
+                let mut others = MPI_OP_NULL;
+                MPI_Op_create(Some(one), 1, &mut others);
+                MPI_Op_free(&mut others);
+            }
+            MADE.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let threads = [(); 3].map(|()| thread::spawn(make));
+    for _ in 0..300 {
+        let mut own = MPI_OP_NULL;
+        MPI_Op_create(Some(two), 1, &mut own);
+        let before = MADE.load(Ordering::Relaxed);
+        while MADE.load(Ordering::Relaxed) < before + 600 {
+            thread::yield_now();
+        }
+        let (from, mut found): (c_int, c_int) = (0, 0);
+        let (from, to): (*const c_int, *mut c_int) = (&from, &mut found);
+        MPI_Reduce_local(from.cast(), to.cast(), 1, MPI_INT, own);
+        assert_eq!(to.read(), 2);
+        MPI_Op_free(&mut own);
+    }
+    IS_OVER.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
 }

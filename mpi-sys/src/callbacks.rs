@@ -8,6 +8,7 @@
 use std::{
     mem,
     os::raw::{c_char, c_int, c_void},
+    process,
     sync::Mutex,
 };
 
@@ -64,6 +65,23 @@ macro_rules! keyvals {
                 let Some(delete) = own.delete else { return 0 };
                 delete($handle(wide(handle)), keyval, value, own.state)
             }
+            unsafe extern "C" fn not_copied(
+                _: $handle,
+                _: c_int,
+                _: *mut c_void,
+                _: *mut c_void,
+                _: *mut c_void,
+                is_copied: *mut c_int,
+            ) -> c_int {
+                is_copied.write(0);
+                MPI_SUCCESS
+            }
+            unsafe extern "C" fn not_told(_: $handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+                MPI_SUCCESS
+            }
+            // No function is a null pointer in MPICH alone.
+            let copy: $copy = copy.or(Some(not_copied));
+            let delete: $delete = delete.or(Some(not_told));
             if family() != Family::Mpich {
                 return $native(copy, delete, keyval, state);
             }
@@ -78,7 +96,6 @@ macro_rules! keyvals {
                 *mut c_int,
             ) -> c_int;
             type Deleted = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int;
-            // A null function copies nothing, and deletes without a call.
             let copy: $copy = copy.map(|_| mem::transmute(copied as Copied));
             let delete: $delete = delete.map(|_| mem::transmute(deleted as Deleted));
             $native(copy, delete, keyval, own.cast())
@@ -192,11 +209,19 @@ impl<F: Copy> Pool<F> {
         Some(place)
     }
 
-    fn give_back(&mut self, handle: usize) {
-        for used in self.handles.iter_mut().filter(|used| **used == handle) {
-            *used = 0;
-        }
+    /// Returns the place of a handle. From now on, the place belongs to no handle, and is in use.
+    fn withdraw(&mut self, handle: usize) -> Option<usize> {
+        let place = self.handles.iter().position(|used| *used == handle)?;
+        self.handles[place] = usize::MAX;
+        Some(place)
     }
+}
+
+/// Ends the program, which has more functions of a kind than there are places: rsmpi takes what a call leaves
+/// for a handle, even if it fails.
+fn no_place(name: &str) -> ! {
+    eprintln!("mpi-sys: {name}: on MPICH and its kin, a program has at most {SLOTS} at a time");
+    process::exit(1)
 }
 
 /// Locks a pool. A function of the program that panics ends the program, so no pool is left half changed.
@@ -260,7 +285,7 @@ macro_rules! operations {
             if family() != Family::Mpich || function.is_none() {
                 return $native(function, commutes, op);
             }
-            let Some(place) = lock(&$pool).take(function) else { return MPI_ERR_NO_MEM };
+            let Some(place) = lock(&$pool).take(function) else { no_place(stringify!($name)) };
             let native: Native = instances!(combine: Native)[place];
             type Plain =
                 unsafe extern "C" fn(*mut c_void, *mut c_void, *mut $count, *mut MPI_Datatype);
@@ -281,12 +306,16 @@ operations! {
 /// # Safety
 /// See the MPI standard.
 pub unsafe extern "C" fn MPI_Op_free(op: *mut MPI_Op) -> c_int {
-    let own = (*op).0;
-    let code = native_MPI_Op_free(op);
-    if code == MPI_SUCCESS && family() == Family::Mpich {
-        lock(&OPERATIONS).give_back(own);
-        lock(&LARGE_OPERATIONS).give_back(own);
+    if family() != Family::Mpich {
+        return native_MPI_Op_free(op);
     }
+    // Another thread may get the same handle as soon as it is free.
+    let own = (*op).0;
+    let (place, large) = (lock(&OPERATIONS).withdraw(own), lock(&LARGE_OPERATIONS).withdraw(own));
+    let code = native_MPI_Op_free(op);
+    let now = if code == MPI_SUCCESS { 0 } else { own };
+    place.into_iter().for_each(|place| lock(&OPERATIONS).handles[place] = now);
+    large.into_iter().for_each(|place| lock(&LARGE_OPERATIONS).handles[place] = now);
     code
 }
 
@@ -314,7 +343,7 @@ macro_rules! handlers {
             if family() != Family::Mpich || function.is_none() {
                 return $native(function, handler);
             }
-            let Some(place) = lock(&$pool).take(function) else { return MPI_ERR_NO_MEM };
+            let Some(place) = lock(&$pool).take(function) else { no_place(stringify!($name)) };
             let native: Native = instances!(handle: Native)[place];
             let code = $native(Some(mem::transmute::<Native, Variadic>(native)), handler);
             lock(&$pool).handles[place] = if code == MPI_SUCCESS { (*handler).0 } else { 0 };

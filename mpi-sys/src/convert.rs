@@ -38,11 +38,6 @@ impl Mpich {
             status;
         Self { internal: [low, high], source, tag, error }
     }
-
-    fn status(self) -> MPI_Status {
-        let Self { internal: [low, high], source, tag, error } = self;
-        MPI_Status { MPI_SOURCE: source, MPI_TAG: tag, MPI_ERROR: error, MPI_internal: [low, high, 0, 0, 0] }
-    }
 }
 
 /// Returns `true` if a pointer to statuses is one of a list of the program. MPICH's `MPI_STATUS_IGNORE` is 1.
@@ -50,19 +45,38 @@ fn is_place<T>(pointer: *const T) -> bool {
     pointer as usize > 1
 }
 
-/// Stores 0 where the call writes a handle. MPICH writes its lower half.
+/// Stores 0 in the upper half where the call writes a handle: MPICH writes the lower half.
 #[inline(always)]
 pub(crate) unsafe fn clear<T>(handle: *mut T) {
-    if is_place(handle) {
-        handle.cast::<usize>().write(0);
+    if family() == Family::Mpich && is_place(handle) {
+        handle.cast::<u32>().add(1).write(0);
+    }
+}
+
+/// Returns a handle that a function returns. The upper half of MPICH's is not defined.
+#[inline(always)]
+pub(crate) fn returned(handle: usize) -> usize {
+    if family() == Family::Mpich {
+        handle & u32::MAX as usize
+    } else {
+        handle
     }
 }
 
 /// Makes a status, which may not be initialized, one of the library.
 #[inline(always)]
 pub(crate) unsafe fn to_native(status: *mut MPI_Status) {
-    if family() == Family::Mpich && is_place(status) {
-        mpich_status(status);
+    if !is_place(status) {
+        return;
+    }
+    // The library does not write the end.
+    match family() {
+        Family::Mpich => {
+            mpich_status(status);
+            status.cast::<c_int>().add(5).cast::<[c_int; 3]>().write([0; 3]);
+        }
+        Family::OpenMpi => status.cast::<u64>().add(3).write(0),
+        Family::Abi => {}
     }
 }
 
@@ -121,7 +135,7 @@ pub(crate) unsafe fn narrow_statuses(statuses: *mut MPI_Status, length: usize) {
         Family::OpenMpi => {
             for i in 0..length {
                 let status = statuses.add(i).cast::<MaybeUninit<OpenMpi>>();
-                statuses.cast::<MaybeUninit<OpenMpi>>().add(i).write_unaligned(status.read_unaligned());
+                statuses.cast::<MaybeUninit<OpenMpi>>().add(i).write(status.read());
             }
         }
         Family::Abi => {}
@@ -135,14 +149,17 @@ pub(crate) unsafe fn widen_statuses(statuses: *mut MPI_Status, length: usize) {
     }
     for i in (0..length).rev() {
         match family() {
+            // The library may have written fewer.
             Family::Mpich => {
-                let native = statuses.cast::<Mpich>().add(i).read_unaligned();
-                statuses.add(i).write(native.status());
+                let native = statuses.cast::<Words>().add(i).read();
+                statuses.add(i).cast::<Words>().write(native);
+                from_native(statuses.add(i));
+                statuses.add(i).cast::<c_int>().add(5).cast::<[c_int; 3]>().write([0; 3]);
             }
             Family::OpenMpi => {
-                let native = statuses.cast::<OpenMpi>().add(i).read_unaligned();
-                statuses.add(i).cast::<[OpenMpi; 1]>().write_unaligned([native]);
-                statuses.add(i).cast::<u64>().add(3).write_unaligned(0);
+                let native = statuses.cast::<MaybeUninit<OpenMpi>>().add(i).read();
+                statuses.add(i).cast::<MaybeUninit<OpenMpi>>().write(native);
+                statuses.add(i).cast::<u64>().add(3).write(0);
             }
             Family::Abi => return,
         }
@@ -165,8 +182,9 @@ pub(crate) unsafe fn narrow<T>(handles: *mut T, length: usize) {
 pub(crate) unsafe fn widen<T>(handles: *mut T, length: usize) {
     if family() == Family::Mpich && is_place(handles) {
         for i in (0..length).rev() {
-            let handle = handles.cast::<u32>().add(i).read();
-            handles.cast::<usize>().add(i).write(handle as usize);
+            // The library may have written fewer.
+            let handle = handles.cast::<MaybeUninit<u32>>().add(i).read();
+            handles.cast::<[MaybeUninit<u32>; 2]>().add(i).write([handle, MaybeUninit::new(0)]);
         }
     }
 }
@@ -199,6 +217,17 @@ impl<T> List<T> {
 
     pub(crate) fn first(&self) -> *const T {
         self.native.as_ref().map_or(self.own, |native| native.as_ptr().cast())
+    }
+}
+
+/// Returns the length of a list that is significant at the root only.
+pub(crate) unsafe fn at_root(length: c_int, root: c_int, communicator: MPI_Comm) -> usize {
+    let mut rank = -1;
+    crate::MPI_Comm_rank(communicator, &mut rank);
+    if rank == root {
+        length.max(0) as usize
+    } else {
+        0
     }
 }
 
@@ -252,6 +281,7 @@ mod tests {
     #[test]
     fn statuses_of_mpich_have_all_of_their_values() {
         let own = MPI_Status { MPI_SOURCE: 1, MPI_TAG: 2, MPI_ERROR: 3, MPI_internal: [4, 5, 0, 0, 0] };
-        assert_eq!(Mpich::of(own).status(), own);
+        let Mpich { internal, source, tag, error } = Mpich::of(own);
+        assert_eq!((internal, source, tag, error), ([4, 5], 1, 2, 3));
     }
 }

@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::{CStr, CString},
     fmt, fs,
-    os::raw::{c_char, c_int, c_void},
+    os::raw::{c_char, c_int, c_ulong, c_void},
     path::{Path, PathBuf},
     ptr::{self, NonNull},
     sync::{
@@ -103,6 +103,7 @@ extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
     fn dladdr(address: *const c_void, info: *mut Info) -> c_int;
+    fn getauxval(kind: c_ulong) -> c_ulong;
     fn secure_getenv(name: *const c_char) -> *const c_char;
 }
 
@@ -275,8 +276,15 @@ fn loaded() -> Option<Library> {
     if let Some(library) = Library::of(Handle(ptr::null_mut()), "which the program has loaded") {
         return Some(library);
     }
+    let why = "which the process has loaded";
     let mut names = OPEN_MPI.iter().chain(MPICH).chain(ABI).chain(OTHERS);
-    names.find_map(|name| Library::of(open(name, LAZY | NO_LOAD).ok()?, "which the process has loaded"))
+    names.find_map(|name| {
+        let handle = open(name, LAZY | NO_LOAD).ok()?;
+        Library::of(handle, why)?;
+        // From now on, its functions are found by their names, behind those of preloaded tools.
+        open(name, LAZY | NO_LOAD | GLOBAL).ok()?;
+        Library::of(Handle(ptr::null_mut()), why)
+    })
 }
 
 /// Loads a library, for all of the process: tools for profiling look up functions behind their own.
@@ -290,13 +298,22 @@ fn load(path: &str, why: &str) -> Result<Library, String> {
     Library::of(Handle(ptr::null_mut()), why).ok_or_else(|| format!("{path} ({why}) has lost its functions"))
 }
 
+/// Returns `true` if the program has other rights than its user.
+fn is_privileged() -> bool {
+    const AT_SECURE: c_ulong = 23;
+    // SAFETY: reads what the system has told the process.
+    unsafe { getauxval(AT_SECURE) != 0 }
+}
+
 /// Returns the libraries to try, each a file or a name, with the reason. The library must belong to the
 /// launcher, or each rank is alone.
 fn candidates() -> Vec<(String, String)> {
     let mut all = Vec::new();
     let said = |names: &[&str]| names.iter().any(|name| env::var_os(name).is_some());
     let is_started = said(&["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"]);
-    let launcher = launcher().or_else(|| if is_started { None } else { mpiexec() });
+    // A program with other rights than its user takes nothing from folders that the user names.
+    let found = || launcher().or_else(|| if is_started { None } else { mpiexec() });
+    let launcher = if is_privileged() { None } else { found() };
     if let Some((program, name)) = launcher {
         let why = format!("the library of the launcher {}", program.display());
         let of_open_mpi = OPEN_MPI_LAUNCHERS.iter().any(|own| name.starts_with(own));

@@ -39,15 +39,16 @@ unsafe fn checked(code: c_int) -> c_int {
         return code;
     }
     let said = |name: &'static str| Some((name, env::var(name).ok()?.parse::<u32>().ok()?));
-    if let (Some((name, ranks)), Ok(library)) = (SIZES.into_iter().find_map(said), library::chosen()) {
-        if ranks > 1 {
-            eprintln!(
-                "mpi-sys: the launcher has started {ranks} ranks ({name}), but each is alone: the launcher \
-                 belongs to another MPI library than {library}. Start the program with the `mpiexec` of this \
-                 library, or name the launcher's library in MPI_LIBRARY."
-            );
-            process::exit(1);
-        }
+    let told: Vec<_> = SIZES.into_iter().filter_map(said).collect();
+    // A job within a job also has the variables of the outer one.
+    let is_alone = told.iter().all(|(_, ranks)| *ranks > 1);
+    if let (true, Some((name, ranks)), Ok(library)) = (is_alone, told.first(), library::chosen()) {
+        eprintln!(
+            "mpi-sys: the launcher has started {ranks} ranks ({name}), but each is alone: the launcher belongs \
+             to another MPI library than {library}. Start the program with the `mpiexec` of this library, or \
+             name the launcher's library in MPI_LIBRARY."
+        );
+        process::exit(1);
     }
     code
 }

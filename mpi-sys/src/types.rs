@@ -49,7 +49,7 @@ handles! {
 }
 
 /// The outcome of a message or a transfer (MPI 5.0 section 20.2).
-#[repr(C)]
+#[repr(C, align(8))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MPI_Status {
     pub MPI_SOURCE: c_int,
