@@ -99,10 +99,10 @@ impl Original {
         free_unused();
         let mut copy = datatype;
         // SAFETY: promises 1 and 2 for the datatype; there is room for a handle.
-        let is_made = unsafe {
+        let is_made = without_communicator(&unsafe { usable() }, || unsafe {
             ffi::PMPI_Type_create_hindexed(1, &1, &-SHIFT, datatype, &raw mut copy) == SUCCESS
                 && ffi::PMPI_Type_commit(&raw mut copy) == SUCCESS
-        };
+        });
         is_made.then(|| Self { handle: Handle(copy), padding, is_told: AtomicBool::new(false) })
     }
 
@@ -126,10 +126,10 @@ impl Original {
         let (mut position, from) = (0, packed.as_ptr().cast());
         let origin = origin.wrapping_add(SHIFT as usize);
         // SAFETY: promise 1; the handle is live; the elements and the bytes are as the caller says.
-        let code = unsafe {
+        let code = without_communicator(&unsafe { usable() }, || unsafe {
             let own = ffi::RSMPI_COMM_SELF;
             ffi::PMPI_Unpack(from, length, &raw mut position, origin.cast(), count, self.handle.0, own)
-        };
+        });
         code == SUCCESS && position == length
     }
 

@@ -156,7 +156,8 @@ impl Library for OpenMpi {
     }
 
     fn tears_complex(version: Version) -> bool {
-        version == (5, 0)
+        // An unknown relative may do so, too.
+        matches!(version, (5, 0) | (0, 0))
     }
 
     fn doubts(version: Version) -> &'static [Doubt] {
