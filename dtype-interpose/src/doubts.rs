@@ -138,8 +138,8 @@ unsafe fn is_equal(datatype: MPI_Datatype, tree: &TypeTree, plan: &Plan) -> Opti
         DataMut::from_raw_parts(plan, ELEMENTS, origin).unpack_range(0, own).ok()?;
         // Where parts overlap, the last one stays.
         Data::from_raw_parts(plan, ELEMENTS, origin).pack_into(own).ok()?;
-        // Faults of Open MPI and its kin do not show within another datatype. Of darrays, Intel MPI would read
-        // bytes that belong to no element.
+        // Faults of Open MPI and its kin do not show within another datatype. Of darrays, Intel MPI would
+        // read bytes that belong to no element.
         let shows_alone = Family::running() == Family::OpenMpi;
         let count = ELEMENTS as c_int;
         shows_alone && pack(datatype, origin, count, library) || original.pack(origin, count, library)

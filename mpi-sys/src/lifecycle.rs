@@ -44,9 +44,9 @@ unsafe fn checked(code: c_int) -> c_int {
     let is_alone = told.iter().all(|(_, ranks)| *ranks > 1);
     if let (true, Some((name, ranks)), Ok(library)) = (is_alone, told.first(), library::chosen()) {
         eprintln!(
-            "mpi-sys: the launcher has started {ranks} ranks ({name}), but each is alone: the launcher belongs \
-             to another MPI library than {library}. Start the program with the `mpiexec` of this library, or \
-             name the launcher's library in MPI_LIBRARY."
+            "mpi-sys: the launcher has started {ranks} ranks ({name}), but each is alone: the launcher \
+             belongs to another MPI library than {library}. Start the program with the `mpiexec` of this \
+             library, or name the launcher's library in MPI_LIBRARY."
         );
         process::exit(1);
     }

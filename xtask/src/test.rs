@@ -367,8 +367,8 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
         (false, 0) => 150,
         (false, _) => 305,
     };
-    // In a run of CI, the first library has the programs that are built for it, and the others have those that
-    // are built once. A long run has both.
+    // In a run of CI, the first library has the programs that are built for it, and the others have those
+    // that are built once. A long run has both.
     if extent != Extent::Full || i == 0 {
         steps.push(with_library("ranks", seconds, scenarios));
     }
