@@ -9,6 +9,7 @@
 use std::{
     mem::{size_of, MaybeUninit},
     os::raw::{c_int, c_void},
+    ptr,
 };
 
 use crate::{
@@ -80,19 +81,26 @@ pub(crate) unsafe fn to_native(status: *mut MPI_Status) {
     }
 }
 
+#[inline(always)]
 unsafe fn mpich_status(status: *mut MPI_Status) {
-    let place = status.cast::<Words>();
-    let [source, tag, error, low, high] = place.read();
-    place.write([low, high, source, tag, error]);
+    let [source, tag, error, low, high] = words(status);
+    status.cast::<Words>().write([low, high, source, tag, error]);
+}
+
+/// Reads the words of a status one by one. They were written one by one: the processor would wait before it
+/// reads them at a time.
+#[inline(always)]
+unsafe fn words(status: *const MPI_Status) -> Words {
+    let word = |i| ptr::read_volatile(status.cast::<MaybeUninit<c_int>>().add(i));
+    [word(0), word(1), word(2), word(3), word(4)]
 }
 
 /// Makes a status of the library one of the program.
 #[inline(always)]
 pub(crate) unsafe fn from_native(status: *mut MPI_Status) {
     if family() == Family::Mpich && is_place(status) {
-        let place = status.cast::<Words>();
-        let [low, high, source, tag, error] = place.read();
-        place.write([source, tag, error, low, high]);
+        let [low, high, source, tag, error] = words(status);
+        status.cast::<Words>().write([source, tag, error, low, high]);
     }
 }
 
