@@ -157,11 +157,11 @@ static HANDLER: OnceLock<Handler> = OnceLock::new();
 
 /// Creates the stand-in, once, before the first call that may need it.
 pub(crate) fn make_stand_in(mpi: &Usable) -> c_int {
+    type Plain = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int);
+    type Variadic = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
     if HANDLER.get().is_some() {
         return SUCCESS;
     }
-    type Plain = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int);
-    type Variadic = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
     // SAFETY: a constant of the library. On the supported systems, the first two arguments lie where they lie
     // without the others. There is room for a handle.
     let (code, handler) = unsafe {

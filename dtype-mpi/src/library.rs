@@ -157,7 +157,7 @@ impl Library for OpenMpi {
 
     fn tears_complex(version: Version) -> bool {
         // An unknown relative may do so, too.
-        matches!(version, (5, 0) | (0, 0))
+        matches!(version, (0 | 5, 0))
     }
 
     fn doubts(version: Version) -> &'static [Doubt] {

@@ -145,6 +145,7 @@ mod tests {
         for (family, name) in [(Family::Abi, "abi"), (Family::Mpich, "mpich"), (Family::OpenMpi, "openmpi")] {
             let other = Running::of("CRAY MPICH version 8.1.29", family);
             assert_eq!((other.name, other.major, other.doubts), (name, 0, &[Doubt::Any][..]));
+            assert_eq!(other.tears_complex, family == Family::OpenMpi, "the worst is assumed");
         }
     }
 
