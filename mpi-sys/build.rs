@@ -185,6 +185,7 @@ fn functions(table: &str) -> Result<String, String> {
 ///
 /// # Safety
 /// See the MPI standard.
+#[inline]
 {visible} unsafe extern \"C\" fn {own}({declared}) -> {result} {{
     static FUNCTION: Function = Function::new(\"{name}\\0\");
     let call: unsafe extern \"C\" fn({types}) -> {result} = mem::transmute(FUNCTION.address());
