@@ -1,9 +1,11 @@
 //! Prepared messages, in one piece and in partitions, and reductions with functions of the program.
 
-use std::{mem, panic, slice};
+use std::{mem, os::raw::c_int, panic, slice};
 
 use dtype_runtime::{Error, MpiDatatype, Wire, layout, traits::*, wire::send_receive_replace_packed};
 use mpi::{topology::SimpleCommunicator, traits::*};
+
+use crate::spy;
 
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
@@ -98,6 +100,19 @@ pub fn prepared(world: &SimpleCommunicator) {
     drop(never);
     mem::forget(previous.prepare_receive_packed(&room, 9).unwrap());
     mem::forget(next.prepare_send_packed(&room, 9).unwrap());
+    // A request that fails, and the same calls once more.
+    let mut send = next.prepare_send_packed(&own(0), 12).unwrap();
+    let mut receive = previous.prepare_receive_packed(&room, 12).unwrap();
+    for fails in [true, false] {
+        receive.start().unwrap();
+        send.start(&own(5)).unwrap();
+        // SAFETY: sets a number of this process, which has one thread.
+        unsafe { spy::c_fail_requests(c_int::from(fails)) };
+        assert_eq!(receive.finish(&mut into).is_err(), fails);
+        send.wait().unwrap();
+    }
+    assert_eq!(into, values(from, 5));
+    world.barrier();
     // Sizes of nothing.
     let nothing: [u8; 0] = [];
     let (mut send, mut receive) = (
