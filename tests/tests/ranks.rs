@@ -34,7 +34,7 @@ fn preloaded() -> String {
         command.args(["count.c", "spy.c", "types.c"].map(|file| own.join(file)));
         let output = command.output().unwrap_or_else(|error| panic!("{mpicc}: {error}"));
         assert!(output.status.success(), "{mpicc}: {}", String::from_utf8_lossy(&output.stderr));
-        library
+        launch::preloaded(&library).expect("a path without spaces")
     });
     let others = std::env::var(launch::YIELD).map(|library| format!(":{library}")).unwrap_or_default();
     format!("LD_PRELOAD={}{others}", library.display())
