@@ -50,7 +50,7 @@ fn the_library_is_chosen_by_the_own_name_of_the_mpi_library() {
     ] {
         let (code, answer, message) = printed(soname, functions, &ALL);
         assert_eq!((code, message.as_str()), (0, ""), "{soname}");
-        assert!(answer.contains(&format!("/libdtype_mpi-{expected}.so:")), "{answer}");
+        assert!(answer.contains(&format!("libdtype_mpi-{expected}.so:")), "{answer}");
     }
     let (code, _, message) = printed("libmpi.so.40", &NEW, &ALL);
     assert!(code == 2 && message.contains("(`libmpi.so.40`) is neither Open MPI"), "{message}");
@@ -60,7 +60,7 @@ fn the_library_is_chosen_by_the_own_name_of_the_mpi_library() {
 fn the_library_for_mpich_4_stands_in_for_the_newer_one() {
     let (code, answer, message) = printed("libmpi.so.12", &NEW, &["mpich-4", "abi"]);
     assert_eq!(code, 0, "{message}");
-    assert!(answer.contains("/libdtype_mpi-mpich-4.so:"), "{answer}");
+    assert!(answer.contains("libdtype_mpi-mpich-4.so:"), "{answer}");
     let [begins, ends] = ["dtype: ", "functions that only newer versions have\n"];
     assert!(
         message.starts_with(begins) && message.ends_with(ends) && message.lines().count() == 1,
