@@ -63,6 +63,8 @@ pub struct Running {
     pub hides_file_errors: bool,
     /// See [`Library::LONGEST_PATH`].
     pub longest_path: Option<usize>,
+    /// See [`Library::CONFUSES_COUNTS`].
+    pub confuses_counts: bool,
 }
 
 impl Running {
@@ -113,6 +115,7 @@ impl Running {
             exchanges_datatypes: L::EXCHANGES_DATATYPES,
             hides_file_errors: L::HIDES_FILE_ERRORS,
             longest_path: L::LONGEST_PATH,
+            confuses_counts: L::CONFUSES_COUNTS,
         }
     }
 }
@@ -160,6 +163,14 @@ mod tests {
         assert_eq!(doubts("MPICH Version:      3.4.3\n"), of_mpich_3);
         assert_eq!(doubts("Intel(R) MPI Library 2021.19 for Linux* OS\n"), of_mpich_3);
         assert_eq!(doubts("another library"), [Doubt::Any]);
+    }
+
+    /// The preloaded library for MPICH also runs with Intel MPI.
+    #[test]
+    fn libraries_with_the_same_handles_differ() {
+        let confuses_counts = |answer| Running::of(answer, Family::Mpich).confuses_counts;
+        assert!(confuses_counts("Intel(R) MPI Library 2021.19 for Linux* OS\n"));
+        assert!(!confuses_counts("MPICH Version:      5.0.2\n"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::os::raw::{c_int, c_void};
 
-use dtype_mpi::Library;
+use dtype_mpi::running;
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::{
@@ -11,7 +11,6 @@ use super::{
     members::{Asked, BlockCounts, in_place},
 };
 use crate::{
-    built_for::Current,
     call::Call,
     requests::{Kind, persistent},
 };
@@ -70,8 +69,9 @@ pub(crate) unsafe fn allgather<C: Integer>(
     communicator: MPI_Comm,
     next: impl FnOnce((*const c_void, (C, MPI_Datatype)), (*mut c_void, (C, MPI_Datatype))) -> c_int,
 ) -> c_int {
-    let counts: [Option<i64>; 2] = [send.1.0, receive.1.0].map(|count| count.try_into().ok());
-    if Current::CONFUSES_COUNTS && send.0 != in_place() && counts[0] != counts[1] {
+    let count = |count: C| -> Option<i64> { count.try_into().ok() };
+    let differ = || send.0 != in_place() && count(send.1.0) != count(receive.1.0);
+    if running().confuses_counts && differ() {
         return next(send, receive);
     }
     // SAFETY: conditions 1 and 2, by the caller.
