@@ -1,6 +1,7 @@
 //! The multi-rank tests: they start the scenarios of `src/ranks` and `src/generated` through `mpiexec`.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -16,18 +17,23 @@ fn start(name: &str, ranks: usize) -> Finished {
 
 fn scenario(name: &str, ranks: usize) -> Command {
     let mut command = launch::on_ranks(launch::mpiexec(), ranks, "env");
-    command.args([&preloaded(), env!("CARGO_BIN_EXE_ranks"), name]);
+    // What the ranks of this library preload stays behind the functions in C.
+    let others = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "LD_PRELOAD"));
+    let libraries: Vec<_> = [spy().as_os_str()].into_iter().chain(others).collect();
+    let mut setting = OsString::from("LD_PRELOAD=");
+    setting.push(libraries.join(OsStr::new(":")));
+    command.arg(setting).args([env!("CARGO_BIN_EXE_ranks"), name]);
     command
 }
 
-/// Returns the setting by which a program preloads the functions of `c`, built for the MPI library.
-fn preloaded() -> String {
+/// Returns the library of the functions in `c`, built for the MPI library.
+fn spy() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let library = BUILT.get_or_init(|| {
+    BUILT.get_or_init(|| {
         let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
-        // The tests of two libraries may run at a time.
-        let number = mpicc.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libspy-{number:x}.so"));
+        // The tests of two libraries may share a folder.
+        let name = format!("libspy-{}.so", mpicc.replace('/', "-"));
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
         let mut command = Command::new(&mpicc);
         command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]).arg(&library);
@@ -35,9 +41,7 @@ fn preloaded() -> String {
         let output = command.output().unwrap_or_else(|error| panic!("{mpicc}: {error}"));
         assert!(output.status.success(), "{mpicc}: {}", String::from_utf8_lossy(&output.stderr));
         launch::preloaded(&library).expect("a path without spaces")
-    });
-    let others = std::env::var(launch::YIELD).map(|library| format!(":{library}")).unwrap_or_default();
-    format!("LD_PRELOAD={}{others}", library.display())
+    })
 }
 
 fn run(command: &mut Command) -> Finished {

@@ -100,19 +100,6 @@ pub fn prepared(world: &SimpleCommunicator) {
     drop(never);
     mem::forget(previous.prepare_receive_packed(&room, 9).unwrap());
     mem::forget(next.prepare_send_packed(&room, 9).unwrap());
-    // A request that fails, and the same calls once more.
-    let mut send = next.prepare_send_packed(&own(0), 12).unwrap();
-    let mut receive = previous.prepare_receive_packed(&room, 12).unwrap();
-    for fails in [true, false] {
-        receive.start().unwrap();
-        send.start(&own(5)).unwrap();
-        // SAFETY: sets a number of this process, which has one thread.
-        unsafe { spy::c_fail_requests(c_int::from(fails)) };
-        assert_eq!(receive.finish(&mut into).is_err(), fails);
-        send.wait().unwrap();
-    }
-    assert_eq!(into, values(from, 5));
-    world.barrier();
     // Sizes of nothing.
     let nothing: [u8; 0] = [];
     let (mut send, mut receive) = (
@@ -135,7 +122,29 @@ pub fn prepared(world: &SimpleCommunicator) {
         previous.receive_values_into_with_tag(&mut into, 11).unwrap();
         assert_eq!(into, mixed(3));
     }
+    failed(world);
     partitions(world);
+}
+
+/// Checks that prepared calls can be started again after a request has failed.
+fn failed(world: &SimpleCommunicator) {
+    let (rank, size) = (world.rank(), world.size());
+    let next = world.process_at_rank((rank + 1) % size);
+    let previous = world.process_at_rank((rank + size - 1) % size);
+    let values = |rank: i32| -> Vec<Mixed> { (0..9).map(|i| mixed(rank as usize + i)).collect() };
+    let mut into = vec![mixed(0); 9];
+    let mut send = next.prepare_send_packed(&into, 12).unwrap();
+    let mut receive = previous.prepare_receive_packed(&into, 12).unwrap();
+    for fails in [true, false] {
+        receive.start().unwrap();
+        send.start(&values(rank)).unwrap();
+        // SAFETY: sets a number of this process, which has one thread.
+        unsafe { spy::c_fail_requests(c_int::from(fails)) };
+        assert_eq!(receive.finish(&mut into).is_err(), fails);
+        send.wait().unwrap();
+    }
+    assert_eq!(into, values(previous.rank()));
+    world.barrier();
 }
 
 fn partitions(world: &SimpleCommunicator) {

@@ -6,7 +6,7 @@
 //! these functions have one thread.
 
 use std::{
-    ffi::CStr,
+    ffi::CString,
     mem,
     os::raw::{c_char, c_int, c_void},
 };
@@ -14,10 +14,11 @@ use std::{
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op};
 
 /// Returns the address of a function.
-fn address(name: &CStr) -> *mut c_void {
+fn address(name: &str) -> *mut c_void {
+    let terminated = CString::new(name).expect("a name");
     // SAFETY: the name ends in a zero byte.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    assert!(!address.is_null(), "{name:?}: tests/c is not preloaded, as `tests/ranks.rs` does");
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, terminated.as_ptr()) };
+    assert!(!address.is_null(), "{name}: tests/c is not preloaded, as `tests/ranks.rs` does");
     address
 }
 
@@ -29,12 +30,8 @@ macro_rules! functions {
         /// Pointers lead to as much as the function writes.
         pub unsafe fn $name($($argument: $type),*) $(-> $result)? {
             type Function = unsafe extern "C" fn($($type),*) $(-> $result)?;
-            const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!(),
-            };
             // SAFETY: the function has this type, as `# Safety` of the file says.
-            unsafe { mem::transmute::<*mut c_void, Function>(address(NAME))($($argument),*) }
+            unsafe { mem::transmute::<*mut c_void, Function>(address(stringify!($name)))($($argument),*) }
         }
     )*};
 }
