@@ -1,7 +1,10 @@
 //! Programs with the crate `mpi-sys` of this repository, built once and run on each MPI library: rsmpi's own
 //! examples, and the scenarios of this workspace.
 
-use std::{fs, path::Path, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
@@ -73,7 +76,9 @@ pub(crate) fn workspace(sh: &Shell) -> Result<PathBuf> {
     for entry in fs::read_dir(&own)? {
         let entry = entry?;
         let link = folder.join(entry.file_name());
-        if entry.file_type()?.is_dir() && entry.path().join("Cargo.toml").exists() && !link.exists() {
+        if entry.file_type()?.is_dir() && entry.path().join("Cargo.toml").exists() {
+            // A link of an earlier run may lead elsewhere.
+            let _ = fs::remove_file(&link);
             std::os::unix::fs::symlink(entry.path(), link)?;
         }
     }
