@@ -21,10 +21,12 @@ fn main() {
     assert!(lacking.iter().all(|code| *code != MPI_SUCCESS));
     // SAFETY: each call has the arguments that the standard asks for; the two ranks make the same calls.
     unsafe {
-        let (mut rank, mut size, mut level) = (-1, 0, 0);
+        let mut level = 0;
         let code = MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), MPI_THREAD_MULTIPLE, &mut level);
         assert_eq!(code, MPI_SUCCESS);
+        let mut rank = -1;
         MPI_Comm_rank(MPI_COMM_WORLD, &mut rank);
+        let mut size = 0;
         MPI_Comm_size(MPI_COMM_WORLD, &mut size);
         assert_eq!(size, 2);
         in_fortran();
@@ -226,12 +228,15 @@ unsafe fn lists_of_requests(rank: c_int) {
     }
     // Two equal receives give equal statuses, of which all bytes are set.
     let filled = |byte: u8| {
-        let (mut value, sent, mut request) = (0i32, 5i32, MPI_REQUEST_NULL);
-        let (to, from): (*mut i32, *const i32) = (&mut value, &sent);
+        let sent = 5i32;
+        let from: *const i32 = &sent;
+        let mut request = MPI_REQUEST_NULL;
         MPI_Isend(from.cast(), 1, MPI_INT, other, 1, MPI_COMM_WORLD, &mut request);
         let mut status = MaybeUninit::<MPI_Status>::uninit();
         status.as_mut_ptr().write_bytes(byte, 1);
         status.as_mut_ptr().cast::<[c_int; 3]>().write([0; 3]);
+        let mut value = 0i32;
+        let to: *mut i32 = &mut value;
         MPI_Recv(to.cast(), 1, MPI_INT, other, 1, MPI_COMM_WORLD, status.as_mut_ptr());
         MPI_Wait(&mut request, MPI_STATUS_IGNORE);
         status.assume_init()
@@ -239,9 +244,12 @@ unsafe fn lists_of_requests(rank: c_int) {
     let [first, second] = [0x11, 0xff].map(filled);
     assert_eq!(first.MPI_internal[3..], second.MPI_internal[3..]);
     // Requests that are started again stay what they are.
-    let (mut value, sent, mut requests) = (0i32, 5i32, [MPI_REQUEST_NULL; 2]);
-    let (to, from): (*mut i32, *const i32) = (&mut value, &sent);
+    let mut requests = [MPI_REQUEST_NULL; 2];
+    let mut value = 0i32;
+    let to: *mut i32 = &mut value;
     MPI_Recv_init(to.cast(), 1, MPI_INT, other, 0, MPI_COMM_WORLD, &mut requests[0]);
+    let sent = 5i32;
+    let from: *const i32 = &sent;
     MPI_Send_init(from.cast(), 1, MPI_INT, other, 0, MPI_COMM_WORLD, &mut requests[1]);
     let before = requests;
     for _ in 0..3 {
@@ -256,12 +264,16 @@ unsafe fn lists_of_requests(rank: c_int) {
 
 /// Checks lists of datatypes that go to the library, and that come from it.
 unsafe fn lists_of_datatypes(rank: c_int) {
-    let (types, lengths, at) = ([MPI_DOUBLE, MPI_SHORT, MPI_INT], [1, 2, 3], [0, 8, 16]);
+    let types = [MPI_DOUBLE, MPI_SHORT, MPI_INT];
+    let lengths = [1, 2, 3];
+    let at = [0, 8, 16];
     let mut all = MPI_DATATYPE_NULL;
     MPI_Type_create_struct(3, lengths.as_ptr(), at.as_ptr(), types.as_ptr(), &mut all);
     MPI_Type_commit(&mut all);
     // The library writes three of four.
-    let (mut integers, mut addresses, mut parts) = ([0; 4], [0; 3], [MPI_BYTE; 4]);
+    let mut integers = [0; 4];
+    let mut addresses = [0; 3];
+    let mut parts = [MPI_BYTE; 4];
     let (to, places) = (parts.as_mut_ptr(), addresses.as_mut_ptr());
     MPI_Type_get_contents(all, 4, 3, 4, integers.as_mut_ptr(), places, to);
     assert_eq!((integers, addresses), ([3, 1, 2, 3], at));
@@ -274,7 +286,9 @@ unsafe fn lists_of_datatypes(rank: c_int) {
     assert_eq!(length, 10);
     // Each rank sends the first number to rank 0 and the second one to rank 1.
     let (sent, mut into) = ([1.5f64, 2.5], [0.0f64; 4]);
-    let (counts, places, numbers) = ([1, 1], [0, 16], [MPI_DOUBLE; 2]);
+    let counts = [1, 1];
+    let places = [0, 16];
+    let numbers = [MPI_DOUBLE; 2];
     MPI_Alltoallw(
         sent.as_ptr().cast(),
         counts.as_ptr(),

@@ -218,9 +218,9 @@ impl<F: Copy> Pool<F> {
 }
 
 /// Ends the program, which has more functions of a kind than there are places: rsmpi takes what a call leaves
-/// for a handle, even if it fails.
-fn no_place(name: &str) -> ! {
-    eprintln!("mpi-sys: {name}: on MPICH and its kin, a program has at most {SLOTS} at a time");
+/// for a handle, even if it fails. `when` says how they are counted.
+fn no_place(name: &str, when: &str) -> ! {
+    eprintln!("mpi-sys: {name}: on MPICH and its kin, a program has at most {SLOTS} {when}");
     process::exit(1)
 }
 
@@ -285,7 +285,9 @@ macro_rules! operations {
             if family() != Family::Mpich || function.is_none() {
                 return $native(function, commutes, op);
             }
-            let Some(place) = lock(&$pool).take(function) else { no_place(stringify!($name)) };
+            let Some(place) = lock(&$pool).take(function) else {
+                no_place(stringify!($name), "at a time")
+            };
             let native: Native = instances!(combine: Native)[place];
             type Plain =
                 unsafe extern "C" fn(*mut c_void, *mut c_void, *mut $count, *mut MPI_Datatype);
@@ -343,7 +345,9 @@ macro_rules! handlers {
             if family() != Family::Mpich || function.is_none() {
                 return $native(function, handler);
             }
-            let Some(place) = lock(&$pool).take(function) else { no_place(stringify!($name)) };
+            let Some(place) = lock(&$pool).take(function) else {
+                no_place(stringify!($name), "in all, also if they are freed")
+            };
             let native: Native = instances!(handle: Native)[place];
             let code = $native(Some(mem::transmute::<Native, Variadic>(native)), handler);
             lock(&$pool).handles[place] = if code == MPI_SUCCESS { (*handler).0 } else { 0 };

@@ -70,12 +70,17 @@ pub(crate) unsafe fn to_native(status: *mut MPI_Status) {
     if !is_place(status) {
         return;
     }
-    // The library does not write the end.
+    if family() == Family::Mpich {
+        mpich_status(status);
+    }
+    clear_end(status);
+}
+
+/// Stores 0 where the library does not write: its status is shorter.
+#[inline(always)]
+unsafe fn clear_end(status: *mut MPI_Status) {
     match family() {
-        Family::Mpich => {
-            mpich_status(status);
-            status.cast::<c_int>().add(5).cast::<[c_int; 3]>().write([0; 3]);
-        }
+        Family::Mpich => status.cast::<c_int>().add(5).cast::<[c_int; 3]>().write([0; 3]),
         Family::OpenMpi => status.cast::<u64>().add(3).write(0),
         Family::Abi => {}
     }
@@ -162,15 +167,14 @@ pub(crate) unsafe fn widen_statuses(statuses: *mut MPI_Status, length: usize) {
                 let native = statuses.cast::<Words>().add(i).read();
                 statuses.add(i).cast::<Words>().write(native);
                 from_native(statuses.add(i));
-                statuses.add(i).cast::<c_int>().add(5).cast::<[c_int; 3]>().write([0; 3]);
             }
             Family::OpenMpi => {
                 let native = statuses.cast::<MaybeUninit<OpenMpi>>().add(i).read();
                 statuses.add(i).cast::<MaybeUninit<OpenMpi>>().write(native);
-                statuses.add(i).cast::<u64>().add(3).write(0);
             }
             Family::Abi => return,
         }
+        clear_end(statuses.add(i));
     }
 }
 
