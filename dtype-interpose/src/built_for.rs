@@ -15,10 +15,8 @@ pub(crate) const VERSION: Version = (number(env!("DTYPE_MPI_MAJOR")), number(env
 
 /// Parses a text of decimal digits.
 const fn number(text: &str) -> u32 {
-    let (mut value, mut i) = (0, 0);
-    while i < text.len() {
-        value = value * 10 + (text.as_bytes()[i] - b'0') as u32;
-        i += 1;
+    match u32::from_str_radix(text, 10) {
+        Ok(number) => number,
+        Err(_) => panic!("the build script writes numbers"),
     }
-    value
 }

@@ -19,7 +19,7 @@ use std::{
     },
 };
 
-use dtype_mpi::Envelope;
+use dtype_mpi::{Envelope, number};
 use dtype_runtime::decode::Contents;
 use foldhash::fast::FixedState;
 use mpi::{
@@ -29,7 +29,6 @@ use mpi::{
 };
 
 use crate::{call::usable, engine::Engine, lock::lock, mode, peers, policy::LEAST, profile::Profile};
-use dtype_mpi::number;
 
 /// The state of a handle that an intercepted call has committed. Each slot belongs to one handle.
 struct Slot {

@@ -13,6 +13,7 @@ use std::{
     },
 };
 
+use dtype_mpi::number;
 use foldhash::HashMap;
 use mpi::ffi::{self, MPI_Request, MPI_Status};
 
@@ -24,7 +25,6 @@ use crate::{
     staged::{Incoming, Outgoing, StagedBlock},
     windows::Shared,
 };
-use dtype_mpi::number;
 
 /// The buffers that a request uses.
 pub(crate) enum Work {

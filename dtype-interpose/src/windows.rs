@@ -12,6 +12,7 @@ use std::{
     },
 };
 
+use dtype_mpi::number;
 use foldhash::HashMap;
 use mpi::ffi::{self, MPI_Datatype, MPI_Win};
 
@@ -20,7 +21,6 @@ use crate::{
     lock::lock,
     staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
 };
-use dtype_mpi::number;
 
 /// An `MPI_Put` or `MPI_Get`, with its window and its target rank.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! The MPI libraries that are supported, and everything that differs between them. No other file of the
-//! workspace asks which library it is built for. The build script reads this file, too.
+//! workspace asks which library it is. The build script of the preloaded library reads this file, too.
 //!
 //! A new library is a new implementation of [`Library`] and a new name in [`all_libraries`]; the compiler
-//! then reports the places in `build.rs` and `lib.rs` that must be extended.
+//! then reports the places in `dtype-interpose/build/library.rs` that must be extended.
 
 /// The major and the minor version of an MPI library.
 pub type Version = (u32, u32);
