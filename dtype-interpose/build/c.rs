@@ -56,14 +56,12 @@ pub fn with_last(call: &str, argument: &str) -> String {
 }
 
 impl<'a> Calls<'a> {
-    /// Returns the functions of C in the table that `is_intercepted` admits.
-    pub fn of(table: &'a Table, is_intercepted: impl Fn(&Row, &str) -> bool) -> Self {
-        let rows = table.rows.iter().filter(|row| !row.role.starts_with("fortran"));
-        let functions = rows
-            .flat_map(|row| row.functions().map(move |(_, name, is_large)| Function { row, name, is_large }));
-        Self {
-            functions: functions.filter(|function| is_intercepted(function.row, &function.name)).collect(),
-        }
+    /// Returns the functions of C in the table that have a handler.
+    pub fn of(table: &'a Table) -> Self {
+        let is_intercepted = |row: &&Row| !row.role.starts_with("fortran") && row.handler.is_some();
+        let functions =
+            |row: &'a Row| row.functions().map(move |(_, name, is_large)| Function { row, name, is_large });
+        Self { functions: table.rows.iter().filter(is_intercepted).flat_map(functions).collect() }
     }
 
     /// Returns `true` if a function is intercepted.
@@ -91,7 +89,13 @@ impl<'a> Calls<'a> {
 
     /// Returns the source text of the exported functions.
     pub fn text(&self) -> String {
-        let mut text = String::new();
+        let newer = self.functions.iter().filter(|function| function.row.is_newer || function.is_large);
+        let names: Vec<_> = newer.map(|function| format!("c{:?}", function.name)).collect();
+        let mut text = format!(
+            "/// The functions of MPI 4 and newer versions.\n\
+             pub(crate) const NEWER: &[&std::ffi::CStr] = &[{}];\n\n",
+            names.join(", ")
+        );
         for Function { row, name, is_large } in &self.functions {
             let types: Vec<_> =
                 row.arguments.iter().flat_map(|argument| c_types(&argument.kind)).copied().collect();
@@ -107,14 +111,9 @@ impl<'a> Calls<'a> {
 pub(crate) unsafe extern \"C\" fn {name}({named}) -> c_int {{
     type Count = {count};
     type Next = unsafe extern \"C\" fn({types}) -> c_int;
-    unsafe extern \"C\" {{
-        #[link_name = \"P{name}\"]
-        fn own({named}) -> c_int;
-    }}
     static CALL: Call = Call::new(c{name:?}, {completed});
-    let own: Next = own;
     unsafe {{
-        let next: Next = std::mem::transmute(CALL.next(own as *mut c_void));
+        let next: Next = std::mem::transmute(CALL.next());
         ended(|| {call})
     }}
 }}

@@ -92,7 +92,7 @@ unsafe fn run(next: Function, {named}error: *mut Integer) {{ unsafe {{
             "#[unsafe(export_name = {name:?})]
 unsafe extern \"C\" fn {name}({named}error: *mut Integer) {{ unsafe {{
     static CALL: Call = Call::new(c{name:?}, &[]);
-    run(std::mem::transmute::<*mut c_void, Function>(next_of(&CALL)), {variables}error);
+    run(std::mem::transmute::<*mut c_void, Function>(CALL.next()), {variables}error);
 }} }}
 "
         )

@@ -1,32 +1,30 @@
-//! Writes the exported functions from the table of calls, for the MPI library that is found.
+//! Writes the exported functions from the table of calls, for one binary interface of MPI: that of Open MPI, or
+//! by the features of this crate that of MPICH (`mpich`) or of MPI 5 (`abi`).
 
 mod arguments;
 mod c;
 mod fortran;
-mod library;
 mod table;
 
 use std::{env, fs, path::PathBuf};
 
-use library::Built;
-use table::{Row, Table};
+use table::Table;
 
 fn main() {
+    println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=calls.txt");
-    let Built { name, version, fortran: bindings, has_persistent_collectives, header } = library::found();
+    // Open MPI's bindings of Fortran do not call the functions of C; those of MPICH do so for messages.
+    let is_for = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
+    let (abi, bindings) = match (is_for("MPICH"), is_for("ABI")) {
+        (false, false) => ("openmpi", "converted"),
+        (true, false) => ("mpich", "shared"),
+        (false, true) => ("abi", "none"),
+        (true, true) => panic!("the library is built for one binary interface: `mpich` or `abi`"),
+    };
 
     let text = fs::read_to_string("calls.txt").expect("the table is beside Cargo.toml");
     let table = Table::read(&text).unwrap_or_else(|error| panic!("calls.txt, {error}"));
-    let has = |property: &str| match property {
-        "persistent_collectives" => has_persistent_collectives,
-        other => panic!("calls.txt: `{other}` is not a property of a library"),
-    };
-    let words: std::collections::HashSet<_> =
-        header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
-    let is_intercepted = |row: &Row, name: &str| {
-        row.handler.is_some() && row.condition.as_deref().is_none_or(has) && words.contains(name)
-    };
-    let calls = c::Calls::of(&table, is_intercepted);
+    let calls = c::Calls::of(&table);
 
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let write = |name, text: String| fs::write(out.join(name), text).expect("cargo's folder is writable");
@@ -35,9 +33,6 @@ fn main() {
     write("fortran.rs", fortran::text(&table, &calls, bindings));
     println!("cargo::rustc-check-cfg=cfg(fortran, values(\"converted\", \"shared\", \"none\"))");
     println!("cargo::rustc-cfg=fortran=\"{bindings}\"");
-    let names = library::names().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-    println!("cargo::rustc-check-cfg=cfg(library, values({names}))");
-    println!("cargo::rustc-cfg=library=\"{name}\"");
-    println!("cargo::rustc-env=DTYPE_MPI_MAJOR={}", version.0);
-    println!("cargo::rustc-env=DTYPE_MPI_MINOR={}", version.1);
+    println!("cargo::rustc-check-cfg=cfg(abi, values(\"openmpi\", \"mpich\", \"abi\"))");
+    println!("cargo::rustc-cfg=abi=\"{abi}\"");
 }

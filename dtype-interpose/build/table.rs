@@ -11,8 +11,8 @@ pub struct Table {
 pub struct Row {
     /// The role, or `fortran shared` and the like.
     pub role: String,
-    /// The property of a library without which the functions are forwarded.
-    pub condition: Option<String>,
+    /// `true` if older versions of the standard than MPI 4.0 lack the functions.
+    pub is_newer: bool,
     pub names: Vec<String>,
     pub arguments: Vec<Argument>,
     /// The call of the handler; `None` for functions that are forwarded.
@@ -62,7 +62,7 @@ impl Table {
     /// # Errors
     /// The number of the line, and what is wrong with it.
     pub fn read(text: &str) -> Result<Self, String> {
-        let (mut rows, mut role, mut condition) = (Vec::new(), String::new(), None);
+        let (mut rows, mut role, mut is_newer) = (Vec::new(), String::new(), false);
         let mut lines = text.lines().enumerate().peekable();
         while let Some((number, line)) = lines.next() {
             let mut line = without_comment(line).to_owned();
@@ -73,11 +73,11 @@ impl Table {
             let line = line.trim();
             if let Some(section) = line.strip_prefix('[') {
                 let section = section.strip_suffix(']').ok_or_else(|| failed("`]` is missing"))?;
-                let (name, property) = section.split_once(" if ").unwrap_or((section, ""));
-                name.clone_into(&mut role);
-                condition = (!property.is_empty()).then(|| property.to_owned());
+                let older = section.strip_suffix(" from MPI 4");
+                is_newer = older.is_some();
+                older.unwrap_or(section).clone_into(&mut role);
             } else if !line.is_empty() {
-                let row = Row::read(line, &role, condition.clone()).ok_or_else(|| failed("no row"))?;
+                let row = Row::read(line, &role, is_newer).ok_or_else(|| failed("no row"))?;
                 rows.push(row);
             }
         }
@@ -91,11 +91,11 @@ impl Table {
 }
 
 impl Row {
-    fn read(line: &str, role: &str, condition: Option<String>) -> Option<Self> {
+    fn read(line: &str, role: &str, is_newer: bool) -> Option<Self> {
         let words = |names: &str| names.split_whitespace().map(str::to_owned).collect();
         let role = role.to_owned();
         let Some((names, rest)) = line.split_once('(') else {
-            return Some(Self { role, condition, names: words(line), arguments: Vec::new(), handler: None });
+            return Some(Self { role, is_newer, names: words(line), arguments: Vec::new(), handler: None });
         };
         let (arguments, handler) = rest.split_once(')')?;
         let arguments = arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty());
@@ -104,7 +104,7 @@ impl Row {
             Argument { kind: kind.to_owned(), name: name.to_owned() }
         });
         let handler = Some(handler.trim().strip_prefix("=>")?.trim().to_owned());
-        Some(Self { role, condition, names: words(names), arguments: arguments.collect(), handler })
+        Some(Self { role, is_newer, names: words(names), arguments: arguments.collect(), handler })
     }
 }
 

@@ -1,17 +1,15 @@
 //! Intercepted calls, and the functions that they are forwarded to: those of the next library in the
-//! program's search order, which may be another tool. If there is no next library, calls are forwarded to the
-//! functions of the MPI library by their second names, `PMPI_…` (MPI 4.1 section 15.2).
+//! program's search order, which may be another tool.
 
 use std::{
     ffi::CStr,
     os::raw::{c_int, c_void},
-    ptr,
-    sync::atomic::{AtomicPtr, AtomicU8, Ordering},
+    sync::atomic::{AtomicU8, Ordering},
 };
 
 use dtype_mpi::Usable;
 
-use crate::{mode, table::Role, tools};
+use crate::{mode, native::Function, table::Role, tools};
 
 /// Returns the proof that MPI may be called: the program is in a call of MPI.
 ///
@@ -28,10 +26,9 @@ pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
 
 /// An intercepted call, with the next function and the decision to pack, both found at the first use.
 pub(crate) struct Call {
-    name: &'static CStr,
+    next: Function,
     /// The roles of the calls that complete its messages.
     completed_by: &'static [Role],
-    next: AtomicPtr<c_void>,
     /// `UNKNOWN`, `NO` or `YES`.
     packs: AtomicU8,
 }
@@ -43,29 +40,18 @@ const YES: u8 = 2;
 impl Call {
     /// Creates a call by its name, and the roles of the calls that complete its messages.
     pub const fn new(name: &'static CStr, completed_by: &'static [Role]) -> Self {
-        let (next, packs) = (AtomicPtr::new(ptr::null_mut()), AtomicU8::new(UNKNOWN));
-        Self { name, completed_by, next, packs }
+        Self { next: Function::next(name), completed_by, packs: AtomicU8::new(UNKNOWN) }
     }
 
     /// Returns the name without the zero byte: `MPI_Send`.
     pub fn name(&self) -> &'static str {
-        self.name.to_str().unwrap_or_default()
+        self.next.name().to_str().unwrap_or_default()
     }
 
-    /// Returns the next function of this name, or `own` if there is none, as in a statically linked program.
+    /// Returns the next function of this name. Ends the program if there is none.
     #[inline]
-    pub fn next(&self, own: *mut c_void) -> *mut c_void {
-        let next = self.next.load(Ordering::Relaxed);
-        if next.is_null() { self.look(own) } else { next }
-    }
-
-    #[cold]
-    fn look(&self, own: *mut c_void) -> *mut c_void {
-        // SAFETY: the name ends in a zero byte.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        let next = if found.is_null() { own } else { found };
-        self.next.store(next, Ordering::Relaxed);
-        next
+    pub fn next(&self) -> *mut c_void {
+        self.next.address()
     }
 
     /// Returns `true` if messages of this call may be packed: the user's settings admit the call, and the

@@ -6,10 +6,10 @@ use std::{
     sync::Mutex,
 };
 
-use dtype_mpi::Library;
+use dtype_mpi::running;
 use foldhash::HashMap;
 
-use crate::{built_for::Current, lock::lock, python};
+use crate::{lock::lock, python};
 
 /// Returns the function that called MPI, with its file and line if the program has debug information.
 /// Otherwise returns the function with its offset in the program or library. For an extension of Python,
@@ -60,7 +60,7 @@ impl Module {
     /// with this library, returns `true` if `ip` is in a function of this library.
     fn is_of_mpi(&self, ip: usize) -> bool {
         let is_named = |front: &&str| self.name.starts_with(*front);
-        if Current::FILES.iter().any(is_named) || is_named(&"libdtype_mpi") {
+        if running().files.iter().any(is_named) || is_named(&"libdtype_mpi") {
             return true;
         }
         let own = Self::of(of_caller as fn() -> String as usize);

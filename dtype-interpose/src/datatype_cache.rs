@@ -11,16 +11,15 @@ use std::{
     },
 };
 
-use dtype_mpi::{Attribute, Envelope, Library, OnDatatype, number};
-use mpi::ffi::{self, MPI_Datatype};
+use dtype_mpi::{Attribute, Envelope, OnDatatype, number};
 
 use crate::{
-    built_for::Current,
     call::{list, usable},
     doubts::DIFFERS,
     engine::Engine,
     first_use::{self, Message, State, Traffic},
     mode,
+    native::{self, MPI_Datatype},
     policy::{LEAST, Policy},
     profile::{Phase, Profile, is_describing, timed},
 };
@@ -308,7 +307,7 @@ unsafe fn planned(
 #[inline]
 unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a CachedDatatype> {
     // SAFETY: promises 1 and 2, as for `known`.
-    if Current::is_uncommitted(number(datatype)) { None } else { unsafe { look_behind(datatype, count) } }
+    if native::may_be_a_section(datatype) { unsafe { look_behind(datatype, count) } } else { None }
 }
 
 /// Decodes a datatype that no intercepted call has committed, and returns its entry if the message is packed.
@@ -341,12 +340,11 @@ unsafe fn look_behind<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Ca
 /// Promises 1 and 2 for the datatype.
 #[cold]
 unsafe fn look(datatype: MPI_Datatype) -> *const CachedDatatype {
-    // SAFETY: a constant of the library.
-    if datatype == unsafe { ffi::RSMPI_DATATYPE_NULL } {
+    if datatype == native::MPI_DATATYPE_NULL() {
         return ptr::null();
     }
     // SAFETY: promises 1 and 2 for the datatype.
-    unsafe { ENTRIES.get(&usable(), datatype) }.ok().flatten().map_or(ptr::null(), ptr::from_ref)
+    unsafe { ENTRIES.get(&usable(), datatype.into()) }.ok().flatten().map_or(ptr::null(), ptr::from_ref)
 }
 
 /// Prepares a datatype that has just been committed. If it is described, or another handle has the slot,
@@ -390,7 +388,7 @@ unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Profile>) -> bool {
 /// Promises 1 and 2 for the datatype.
 unsafe fn keep_entry(datatype: MPI_Datatype, entry: CachedDatatype) -> bool {
     // SAFETY: promises 1 and 2 for the datatype.
-    let is_new = unsafe { ENTRIES.keep(&usable(), datatype, entry) }.unwrap_or(true);
+    let is_new = unsafe { ENTRIES.keep(&usable(), datatype.into(), entry) }.unwrap_or(true);
     first_use::is_known_now(datatype);
     if is_new {
         AGE.fetch_add(1, Ordering::Release);
@@ -411,7 +409,7 @@ unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
     }
     let mut size = 0;
     // SAFETY: as above; there is room for a number.
-    unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
+    unsafe { native::MPI_Type_size(datatype, &raw mut size) };
     usize::try_from(size).ok().filter(|size| *size > 0)
 }
 
@@ -447,7 +445,7 @@ pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
         known.handed_out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |others| others.checked_sub(1));
     if others.is_err() {
         // SAFETY: promises 1 and 2 for the datatype, whose entry is used no more.
-        unsafe { ENTRIES.delete(&usable(), datatype) };
+        unsafe { ENTRIES.delete(&usable(), datatype.into()) };
     }
 }
 
@@ -478,6 +476,6 @@ pub(crate) fn end() {
 /// Promises 1 and 2 for the datatype.
 unsafe fn parts(datatype: MPI_Datatype) -> c_int {
     // SAFETY: promises 1 and 2 for the datatype.
-    let envelope = unsafe { Envelope::of(&usable(), datatype) };
+    let envelope = unsafe { Envelope::of(&usable(), datatype.into()) };
     envelope.map_or(0, |envelope| c_int::try_from(envelope.parts()).unwrap_or(c_int::MAX))
 }

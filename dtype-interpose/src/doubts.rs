@@ -10,9 +10,10 @@ use dtype_runtime::{
     decode::Contents,
     pack::{Data, DataMut, PackBuffer, Plan},
 };
-use mpi::{datatype::DatatypeRef, ffi::MPI_Datatype, raw::FromRaw};
+use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{
+    native::MPI_Datatype,
     policy::base_that,
     verify::{Original, pack},
 };
@@ -33,7 +34,7 @@ pub(crate) unsafe fn refusal(datatype: MPI_Datatype, tree: &TypeTree, plan: &Pla
         Doubt::Interleaved => has(tree, is_interleaved),
         Doubt::Complex => base_that(tree, is_complex).is_some(),
         // SAFETY: promises 1 and 2, by the caller's condition.
-        Doubt::Darray => Contents::of(&unsafe { DatatypeRef::from_raw(datatype) })
+        Doubt::Darray => Contents::of(&unsafe { DatatypeRef::from_raw(datatype.into()) })
             .map_or(true, |contents| contents.has_darrays()),
         Doubt::Any => true,
     };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use dtype_core::{BaseType, Bounds, TypeTree};
-use dtype_mpi::Library;
+use dtype_mpi::running;
 use dtype_runtime::{
     decode::{Decoded, build},
     layout::LayoutDatatype,
@@ -15,13 +15,13 @@ use dtype_runtime::{
 };
 use mpi::{
     datatype::DatatypeRef,
-    ffi::{MPI_Comm, MPI_Datatype},
     raw::{AsRaw, FromRaw},
 };
 
 use crate::{
-    built_for::Current,
-    doubts, peers,
+    doubts,
+    native::{MPI_Comm, MPI_Datatype},
+    peers,
     policy::{Policy, base_of, base_that, has_long_runs, must_be_whole},
     truncation_guard::TruncationGuard,
     verify::Original,
@@ -77,14 +77,14 @@ impl Engine {
     fn found(datatype: MPI_Datatype) -> Result<Result<Self, String>, dtype_runtime::Error> {
         // SAFETY: promises 1 and 2: a datatype that the program passes to a call is live until the call
         // returns.
-        let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype) })?;
+        let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype.into()) })?;
         let (plan, tree) = (decoded.plan()?, decoded.tree());
         if let Some(base) = base_that(tree, must_be_whole) {
             return Ok(Err(format!("values of {base}, which the library cannot receive cut in two")));
         }
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
         let is_mixed = base_of(tree).is_none();
-        let for_peers = is_mixed && !Current::JOINS_STRUCTS && !has_long_runs(tree, &plan);
+        let for_peers = is_mixed && !running().joins_structs && !has_long_runs(tree, &plan);
         let [sent, received] = if for_peers {
             [false, true].map(|is_received| Policy::of_signature(tree, is_received))
         } else {
@@ -112,7 +112,7 @@ impl Engine {
             tree.gapless()?
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
-        let gap = Current::WRITES_PAST_BUFFER.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
+        let gap = running().writes_past_buffer.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
         // SAFETY: promises 1 and 2, as above.
         let original = unsafe { Original::of(datatype, tree) };
         Ok(Ok(Self {
@@ -175,7 +175,7 @@ impl Engine {
     /// Returns the datatype of one packed element if `count` elements are sent packed on a communicator.
     pub fn sent(&self, count: usize, communicator: MPI_Comm) -> Option<MPI_Datatype> {
         let goes = self.sends(count) && (!self.for_peers || peers::all(communicator));
-        goes.then(|| self.packed.as_raw())
+        goes.then(|| self.packed.as_raw().into())
     }
 
     /// Returns `true` if `count` elements are sent packed between peers.
@@ -186,13 +186,13 @@ impl Engine {
     /// Returns the datatype of one packed element if a receive into a buffer of `count` elements is worth
     /// packing. `MPI_PACKED` also receives unpacked messages, so the sender need not be a peer.
     pub fn received(&self, count: usize) -> Option<MPI_Datatype> {
-        self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw())
+        self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw().into())
     }
 
     /// Returns the datatype of one packed element if a one-sided call with this number of packed bytes is
     /// worth packing. `is_contiguous` describes the datatype of the target.
     pub fn moved(&self, bytes: usize, is_contiguous: bool) -> Option<MPI_Datatype> {
-        self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.as_raw())
+        self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.as_raw().into())
     }
 
     /// Returns the datatype for the MPI library, if messages are verified.

@@ -18,13 +18,15 @@ pub(crate) fn ended(call: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
+pub(crate) use c::NEWER;
+
 /// The C functions.
 #[allow(clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, reason = "written by the build")]
 #[allow(non_snake_case, unused_imports, dead_code, reason = "named as in the standard, by the build")]
 pub(crate) mod c {
     use std::os::raw::{c_char, c_int, c_void};
 
-    use mpi::ffi::{
+    use crate::native::{
         MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Info, MPI_Message, MPI_Request, MPI_Status, MPI_Win,
     };
 

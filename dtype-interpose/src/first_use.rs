@@ -22,13 +22,18 @@ use std::{
 use dtype_mpi::{Envelope, number};
 use dtype_runtime::decode::Contents;
 use foldhash::fast::FixedState;
-use mpi::{
-    datatype::DatatypeRef,
-    ffi::{self, MPI_Datatype},
-    raw::FromRaw,
-};
+use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
-use crate::{call::usable, engine::Engine, lock::lock, mode, peers, policy::LEAST, profile::Profile};
+use crate::{
+    call::usable,
+    engine::Engine,
+    lock::lock,
+    mode,
+    native::{self, MPI_Datatype},
+    peers,
+    policy::LEAST,
+    profile::Profile,
+};
 
 /// The state of a handle that an intercepted call has committed. Each slot belongs to one handle.
 struct Slot {
@@ -124,7 +129,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) -> bool {
     slot.is_known.store(false, Ordering::Relaxed);
     let mut size: c_int = 0;
     // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
-    unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
+    unsafe { native::MPI_Type_size(datatype, &raw mut size) };
     slot.traffic.size.store(usize::try_from(size).unwrap_or(0), Ordering::Relaxed);
     slot.traffic.bytes.store(0, Ordering::Relaxed);
     slot.traffic.worth.store(OF_SMALL, Ordering::Release);
@@ -250,13 +255,13 @@ pub(crate) unsafe fn planned_by(
         return None;
     }
     // SAFETY: promises 1 and 2 for the datatype.
-    if unsafe { Envelope::of(&usable(), datatype) }.map_or(0, |envelope| envelope.parts()) == 0 {
+    if unsafe { Envelope::of(&usable(), datatype.into()) }.map_or(0, |envelope| envelope.parts()) == 0 {
         // Programs may commit predefined datatypes, too, which need no slot.
         freed(datatype);
         return None;
     }
     // SAFETY: promises 1 and 2 for the datatype.
-    let contents = Contents::of(&unsafe { DatatypeRef::from_raw(datatype) }).ok()?;
+    let contents = Contents::of(&unsafe { DatatypeRef::from_raw(datatype.into()) }).ok()?;
     let worth = WORTH[usize::from(!contents.is_mixed())] + FOR_EACH * contents.size() as u64;
     traffic.worth.store(worth, Ordering::Relaxed);
     let is_wanted = at_once || must_agree && contents.is_mixed();
@@ -311,7 +316,7 @@ impl Kind {
     /// Promises 1 and 2 for the datatype.
     unsafe fn of(datatype: MPI_Datatype, size: usize) -> Option<Self> {
         // SAFETY: promises 1 and 2 for the datatype.
-        Some(Self(unsafe { Envelope::of(&usable(), datatype) }.ok()?, size))
+        Some(Self(unsafe { Envelope::of(&usable(), datatype.into()) }.ok()?, size))
     }
 
     /// Returns the size in bytes of the arguments of the outermost constructor.

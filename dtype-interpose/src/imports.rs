@@ -11,9 +11,7 @@ use std::{
     path::Path,
 };
 
-use dtype_mpi::Library;
-
-use crate::built_for::Current;
+use dtype_mpi::running;
 
 /// A function of MPI that a loaded object imports.
 pub(crate) struct Import {
@@ -50,26 +48,6 @@ impl Objects {
         let found = self.segments.iter().find(|(segment, _)| segment.contains(&(address as usize)));
         found.map(|(_, object)| *object)
     }
-}
-
-/// Returns the files of the loaded objects; the program itself has an empty name.
-pub(crate) fn files() -> Vec<CString> {
-    /// Adds the file of one object to a list.
-    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, list: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid `info`, whose name ends in a zero, and the pointer to the list
-        // below.
-        unsafe {
-            let name = (*info).dlpi_name;
-            if !name.is_null() {
-                (*list.cast::<Vec<CString>>()).push(CStr::from_ptr(name).to_owned());
-            }
-        }
-        0
-    }
-    let mut files = Vec::new();
-    // SAFETY: `add` has the type of the callback, and `files` lives until `dl_iterate_phdr` returns.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut files).cast()) };
-    files
 }
 
 /// The entries of a dynamic section that this module uses (ELF-64, chapter 6).
@@ -205,5 +183,5 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, list: *mut c
 /// Returns `true` if a file is the MPI library itself, or one of its plugins or bindings.
 fn is_part_of_mpi(file: &CStr) -> bool {
     let name = Path::new(OsStr::from_bytes(file.to_bytes())).file_name().unwrap_or_default();
-    Current::FILES.iter().any(|front| name.as_bytes().starts_with(front.as_bytes()))
+    running().files.iter().any(|front| name.as_bytes().starts_with(front.as_bytes()))
 }

@@ -7,10 +7,10 @@
 //! types without gaps. These base types match any receive with the same type signature. Receives are unpacked
 //! in the same way. All other calls are forwarded unchanged. docs/preload.md gives the reasons.
 //!
-//! - `call`: an intercepted call, and the function that it is forwarded to; `mode`: the environment
-//!   variables; `table`: all functions of MPI by their roles; `tools` and `imports`: other tools and the
-//!   program's own imports;
-//! - `handle`: handles as numbers; `first_use`: when a datatype is planned; `datatype_cache`: the plans and
+//! - `native`: the types and functions of MPI as programs pass them; `call`: an intercepted call, and the
+//!   function that it is forwarded to; `absent`: the functions that the MPI library lacks; `mode`: the environment variables; `table`: all functions of MPI by
+//!   their roles; `tools` and `imports`: other tools and the program's own imports;
+//! - `first_use`: when a datatype is planned; `datatype_cache`: the plans and
 //!   packed datatypes of datatypes; `engine`: how messages of a datatype are packed; `doubts`: datatypes that
 //!   the MPI library may pack otherwise; `policy`: which messages are packed; `peers` and `truncation_guard`:
 //!   the search for peers and the gap in packed buffers, for the libraries that need them;
@@ -38,10 +38,9 @@
 //!    for a buffer that is sent and replaced, and for a collective call whose blocks are packed. These bytes
 //!    may be uninitialized: this library copies them, and does not interpret them.
 
-mod built_for;
+mod absent;
 mod call;
 mod call_site;
-#[allow(dead_code, reason = "not every library declares all calls")]
 mod calls;
 mod datatype_cache;
 mod doubts;
@@ -53,6 +52,7 @@ mod fortran;
 mod imports;
 mod lock;
 mod mode;
+mod native;
 mod peers;
 mod policy;
 mod profile;

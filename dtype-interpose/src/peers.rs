@@ -25,13 +25,12 @@ use std::{
     },
 };
 
-use dtype_mpi::{LAUNCHERS, Library};
-use mpi::ffi::{self, MPI_Comm, MPI_Group};
+use dtype_mpi::{LAUNCHERS, running};
 
 use crate::{
-    built_for::Current,
     lock::lock,
     mode,
+    native::{self, MPI_Comm, MPI_Group},
     table::{self, Function, Role},
     tools::{self, Callers},
 };
@@ -120,7 +119,7 @@ fn calls(callers: &Callers) -> u64 {
 pub(crate) fn arrive() {
     // If the library treats a dense struct as one block, packed buffers are sent as their base types, which
     // any rank can receive.
-    if mode::no_peers() || Current::JOINS_STRUCTS {
+    if mode::no_peers() || running().joins_structs {
         return;
     }
     let callers = Callers::now();
@@ -141,8 +140,8 @@ pub(crate) fn look() {
     let (mut rank, mut size) = (0, 0);
     // SAFETY: promise 1, since `MPI_Init` has succeeded. Both pointers have room for an integer.
     unsafe {
-        ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &raw mut rank);
-        ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut size);
+        native::MPI_Comm_rank(native::MPI_COMM_WORLD(), &raw mut rank);
+        native::MPI_Comm_size(native::MPI_COMM_WORLD(), &raw mut size);
     }
     let name = lock(&NAME);
     let all_are_here = || {
@@ -179,7 +178,7 @@ pub(crate) fn all(communicator: MPI_Comm) -> bool {
     let mut between_groups = 0;
     // SAFETY: promises 1 and 2 for the communicator, which the program uses in its call. There is room for
     // the flag.
-    unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) };
+    unsafe { native::MPI_Comm_test_inter(communicator, &raw mut between_groups) };
     between_groups == 0 && (!MERGED.load(Ordering::Relaxed) || is_of_world(communicator))
 }
 
@@ -189,27 +188,26 @@ fn is_of_world(communicator: MPI_Comm) -> bool {
     impl Drop for Group {
         fn drop(&mut self) {
             // SAFETY: promise 1. `MPI_Comm_group` has created the handle, which only this value owns.
-            unsafe { ffi::MPI_Group_free(&raw mut self.0) };
+            unsafe { native::MPI_Group_free(&raw mut self.0) };
         }
     }
     let group = |communicator| {
         // SAFETY: promises 1 and 2 for the communicator; a constant of the library; there is room for the
         // handle.
         unsafe {
-            let mut group = Group(ffi::RSMPI_GROUP_NULL);
-            ffi::MPI_Comm_group(communicator, &raw mut group.0);
+            let mut group = Group(native::MPI_GROUP_NULL());
+            native::MPI_Comm_group(communicator, &raw mut group.0);
             group
         }
     };
-    // SAFETY: a constant of the library.
-    let (of_it, of_world) = (group(communicator), group(unsafe { ffi::RSMPI_COMM_WORLD }));
+    let (of_it, of_world) = (group(communicator), group(native::MPI_COMM_WORLD()));
     let mut size = 0;
     // SAFETY: promise 1. Both groups are live, and both lists have `size` items.
     unsafe {
-        ffi::MPI_Group_size(of_it.0, &raw mut size);
+        native::MPI_Group_size(of_it.0, &raw mut size);
         let ranks: Vec<c_int> = (0..size).collect();
         let mut there = vec![0; ranks.len()];
-        ffi::MPI_Group_translate_ranks(of_it.0, size, ranks.as_ptr(), of_world.0, there.as_mut_ptr());
-        there.iter().all(|rank| *rank != ffi::RSMPI_UNDEFINED)
+        native::MPI_Group_translate_ranks(of_it.0, size, ranks.as_ptr(), of_world.0, there.as_mut_ptr());
+        there.iter().all(|rank| *rank != native::MPI_UNDEFINED())
     }
 }

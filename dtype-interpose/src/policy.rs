@@ -4,10 +4,8 @@
 use std::ops::Range;
 
 use dtype_core::{BaseType, TypeTree};
-use dtype_mpi::{IntelMpi, Library, Mpich, OpenMpi, StandardAbi, running};
+use dtype_mpi::{IntelMpi, Library, Mpich, OpenMpi, StandardAbi, all_libraries, running};
 use dtype_runtime::pack::Plan;
-
-use crate::built_for::{Current, VERSION};
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
 /// examined.
@@ -53,24 +51,20 @@ impl Policy {
     /// # Errors
     /// The reason why no messages are packed.
     pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
-        if is_intel() { IntelMpi::of_layout(tree, plan) } else { Current::of_layout(tree, plan) }
+        limits().of_layout(tree, plan)
     }
 
     /// Returns the policy for `MPI_Pack` and `MPI_Unpack`, which only copy. A plan takes 20 to 40 ns to
     /// begin, and then copies each block faster than the library.
     pub fn of_packing(tree: &TypeTree, plan: &Plan) -> Self {
-        Current::of_packing(tree, plan)
+        limits().of_packing(tree, plan)
     }
 
     /// Returns the policy for one-sided calls, for a target datatype that is contiguous or not. Libraries
     /// copy directly between the origin's buffer and the target's. If both buffers have gaps, most libraries
     /// go through both datatypes at the same time, block by block. Otherwise they copy as in `MPI_Pack`.
     pub fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Self {
-        if is_intel() {
-            IntelMpi::of_window(tree, plan, is_contiguous)
-        } else {
-            Current::of_window(tree, plan, is_contiguous)
-        }
+        limits().of_window(tree, plan, is_contiguous)
     }
 
     /// Returns the policy for messages that peers send as `MPI_PACKED`. The sender and the receiver must
@@ -88,10 +82,14 @@ impl Policy {
     }
 }
 
-/// Returns `true` if the program runs with Intel MPI. This library may be built for MPICH, which has the same
-/// handles, or for the standard's ABI.
-fn is_intel() -> bool {
-    running().name == IntelMpi::NAME
+/// Returns the limits of the MPI library that runs.
+fn limits() -> &'static dyn Limits {
+    macro_rules! limits {
+        ($($library:ident)*) => { [$(($library::NAME, &$library as &dyn Limits)),*] };
+    }
+    let all: [(&str, &dyn Limits); 4] = all_libraries!(limits!);
+    let own = all.into_iter().find(|(name, _)| *name == running().name);
+    own.map_or(&StandardAbi, |(_, limits)| limits)
 }
 
 /// The longest mean run of one base type, in bytes, for which peers receive `MPI_PACKED`.
@@ -141,11 +139,11 @@ fn mean_run(tree: &TypeTree) -> u64 {
 /// The measured limits of a library.
 trait Limits {
     /// Implements [`Policy::of_layout`] for the library.
-    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String>;
+    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String>;
     /// Implements [`Policy::of_packing`] for the library.
-    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy;
+    fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy;
     /// Implements [`Policy::of_window`] for the library.
-    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy;
+    fn of_window(&self, tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy;
 }
 
 /// Returns the packed size in bytes from which on a message exceeds the cache. Larger messages mostly wait
@@ -158,7 +156,7 @@ fn most(tree: &TypeTree, block: usize) -> usize {
 /// Open MPI copies block by block, in 4 to 10 ns each, on both sides at the same time. Version 5 has fast
 /// loops for blocks at equal distances.
 impl Limits for OpenMpi {
-    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
         let block = mean_block(plan);
         let most = most(tree, block);
         match block {
@@ -175,7 +173,7 @@ impl Limits for OpenMpi {
     }
 
     /// Returns the policy for packing: none for long blocks, which the library copies as fast as a plan.
-    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy {
+    fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy {
         match mean_block(plan) {
             // Single numbers.
             0..=8 if has_fast_loops(tree) => Policy::NONE,
@@ -185,22 +183,26 @@ impl Limits for OpenMpi {
         }
     }
 
-    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
-        let goes = if VERSION.0 >= 5 { base_of(tree).is_some() != is_contiguous } else { is_contiguous };
+    fn of_window(&self, tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
+        let goes = if running().version >= (5, 0) {
+            base_of(tree).is_some() != is_contiguous
+        } else {
+            is_contiguous
+        };
         of_short_blocks(plan, 1 << 10, goes)
     }
 }
 
 /// Returns `true` if Open MPI has fast loops for the layout.
 fn has_fast_loops(tree: &TypeTree) -> bool {
-    VERSION.0 >= 5 && is_in_loops(tree)
+    running().version >= (5, 0) && is_in_loops(tree)
 }
 
 /// MPICH has fast loops for whole elements. A message of more than 8 KiB is sent in parts, and an element
 /// that is cut is copied block by block, slowly. A shorter message takes longer with gaps than without. A
 /// contiguous message has no gaps, and neither has a single element of one block.
 impl Limits for Mpich {
-    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
         let block = mean_block(plan);
         if block >= LONG {
             return Err(of_long_blocks(tree, plan));
@@ -218,12 +220,12 @@ impl Limits for Mpich {
     }
 
     /// Returns the policy for packing: all blocks below [`LONG`] bytes, which the library copies slowly.
-    fn of_packing(_: &TypeTree, plan: &Plan) -> Policy {
+    fn of_packing(&self, _: &TypeTree, plan: &Plan) -> Policy {
         if mean_block(plan) < LONG { Policy::from(LEAST) } else { Policy::NONE }
     }
 
-    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
-        let goes = VERSION >= (4, 1) && base_of(tree).is_some() && !is_contiguous;
+    fn of_window(&self, tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
+        let goes = running().version >= (4, 1) && base_of(tree).is_some() && !is_contiguous;
         of_short_blocks(plan, 16 << 10, goes)
     }
 }
@@ -231,7 +233,7 @@ impl Limits for Mpich {
 /// Intel MPI copies block by block in messages of all sizes, so packing pays from the shortest messages on.
 /// It does not pay for contiguous messages and for long blocks in messages beyond the cache.
 impl Limits for IntelMpi {
-    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
         let block = mean_block(plan);
         let least = least_with_gaps(plan, block);
         match block {
@@ -242,12 +244,12 @@ impl Limits for IntelMpi {
         }
     }
 
-    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy {
-        Mpich::of_packing(tree, plan)
+    fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy {
+        Mpich.of_packing(tree, plan)
     }
 
     /// One-sided calls were not measured.
-    fn of_window(_: &TypeTree, _: &Plan, _: bool) -> Policy {
+    fn of_window(&self, _: &TypeTree, _: &Plan, _: bool) -> Policy {
         Policy::NONE
     }
 }
@@ -260,15 +262,15 @@ fn least_with_gaps(plan: &Plan, block: usize) -> usize {
 
 /// The libraries with this ABI that were measured behave as MPICH does.
 impl Limits for StandardAbi {
-    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
-        Mpich::of_layout(tree, plan)
+    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+        Mpich.of_layout(tree, plan)
     }
 
-    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy {
-        Mpich::of_packing(tree, plan)
+    fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy {
+        Mpich.of_packing(tree, plan)
     }
 
-    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
+    fn of_window(&self, tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
         of_short_blocks(plan, 16 << 10, base_of(tree).is_some() && !is_contiguous)
     }
 }
@@ -376,7 +378,7 @@ pub(crate) fn base_that(tree: &TypeTree, is_wanted: fn(BaseType) -> bool) -> Opt
 /// Returns `true` if the library cannot receive a value of this base type that is cut in two. Libraries take
 /// a pair for two values.
 pub(crate) fn must_be_whole(base: BaseType) -> bool {
-    base.pair().is_none() && Current::LARGEST_CUT.is_some_and(|most| base.size() > most)
+    base.pair().is_none() && running().largest_cut.is_some_and(|most| base.size() > most)
 }
 
 /// The runs of equal base types in a type signature.

@@ -25,11 +25,7 @@ use dtype_runtime::{
     decode::{Decoded, constructors},
     pack::{Data, PackBuffer},
 };
-use mpi::{
-    datatype::DatatypeRef,
-    ffi::{self, MPI_Datatype},
-    raw::FromRaw,
-};
+use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{
     call::{SUCCESS, usable},
@@ -37,6 +33,7 @@ use crate::{
     engine::Engine,
     lock::lock,
     mode,
+    native::{self, MPI_Datatype},
     say::say,
     verify::Verified,
 };
@@ -173,7 +170,7 @@ impl Profile {
     pub unsafe fn describe(self: &Arc<Self>, datatype: MPI_Datatype) {
         let Some(record) = &self.record else { return };
         // SAFETY: promises 1 and 2 for the datatype.
-        let datatype = unsafe { DatatypeRef::from_raw(datatype) };
+        let datatype = unsafe { DatatypeRef::from_raw(datatype.into()) };
         let built = constructors(&datatype).unwrap_or_else(|error| error.to_string());
         let described =
             Described { built, place: call_site::of_caller(), decoded: Decoded::of(&datatype).ok() };
@@ -274,8 +271,8 @@ impl Profile {
                 // SAFETY: promises 1 and 2 for the datatype, and promise 3 for the elements; there is room
                 // for all packed bytes, whose number is an integer.
                 unsafe {
-                    let (count, own) = (count as c_int, ffi::RSMPI_COMM_SELF);
-                    ffi::PMPI_Pack(origin, count, datatype, packed, length, &raw mut position, own)
+                    let (count, own) = (count as c_int, native::MPI_COMM_SELF());
+                    native::PMPI_Pack(origin, count, datatype, packed, length, &raw mut position, own)
                 }
             });
             succeed &= code == SUCCESS;
@@ -463,8 +460,8 @@ pub(crate) fn end() {
     let (mut rank, mut size) = (0, 0);
     // SAFETY: promise 1, as `MPI_Finalize` has not been forwarded yet; there is room for a number each.
     unsafe {
-        ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &raw mut rank);
-        ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut size);
+        native::MPI_Comm_rank(native::MPI_COMM_WORLD(), &raw mut rank);
+        native::MPI_Comm_size(native::MPI_COMM_WORLD(), &raw mut size);
     }
     (report.ranks, report.of, report.packs) = (1, u64::try_from(size).unwrap_or(0), mode::is_on());
     report.sort(SortBy::Time);

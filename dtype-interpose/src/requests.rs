@@ -15,12 +15,12 @@ use std::{
 
 use dtype_mpi::number;
 use foldhash::HashMap;
-use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
     call::SUCCESS,
     first_use,
     lock::lock,
+    native::{self, MPI_Request, MPI_Status},
     profile::{self, Prepared},
     staged::{Incoming, Outgoing, StagedBlock},
     windows::Shared,
@@ -117,7 +117,7 @@ unsafe fn put(pending: Pending) {
     let mut done: c_int = 0;
     // SAFETY: the caller's conditions.
     unsafe {
-        let code = ffi::PMPI_Request_get_status(other.handle, &raw mut done, &raw mut status);
+        let code = native::PMPI_Request_get_status(other.handle, &raw mut done, &raw mut status);
         if code == SUCCESS && done != 0 {
             return other.unpack(&raw const status);
         }
@@ -302,7 +302,7 @@ fn tend_all() {
         // more. Promise 4 for the receive buffers: the program does not know yet that the operation is
         // complete.
         unsafe {
-            let code = ffi::PMPI_Test(&raw mut pending.handle, &raw mut done, &raw mut status);
+            let code = native::PMPI_Test(&raw mut pending.handle, &raw mut done, &raw mut status);
             if done == 0 {
                 rest.push(pending);
                 continue;
@@ -311,7 +311,7 @@ fn tend_all() {
                 pending.unpack(&raw const status);
             }
             if pending.kind.is_persistent() {
-                ffi::PMPI_Request_free(&raw mut pending.handle);
+                native::PMPI_Request_free(&raw mut pending.handle);
             }
         }
     }

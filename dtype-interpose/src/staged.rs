@@ -10,14 +10,15 @@ use std::{
 
 use dtype_mpi::packed_datatype;
 use dtype_runtime::pack::{Data, DataMut, PackBuffer, Plan};
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
 
 use crate::{
     call::{Call, SUCCESS},
     datatype_cache::{CachedDatatype, is_left_to_the_library, known_with},
     engine::Engine,
     first_use::{Message, is_preparing},
-    mode, peers,
+    mode,
+    native::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Status},
+    peers,
     policy::LEAST,
     profile::{Profile, Stays, is_counting, is_describing},
     truncation_guard::{GAP, Whole},
@@ -256,18 +257,17 @@ impl<'a> Candidate<'a> {
 /// # Safety
 /// Promises 1 and 2 for the datatype.
 unsafe fn looked_at(datatype: MPI_Datatype) -> (i64, bool) {
-    // SAFETY: a constant of the library.
-    if datatype == unsafe { ffi::RSMPI_DATATYPE_NULL } {
+    if datatype == native::MPI_DATATYPE_NULL() {
         return (-1, false);
     }
     let (mut size, mut lower, mut extent, mut first, mut span) = (0, 0, 0, 0, 0);
     // SAFETY: promises 1 and 2 for the datatype; there is room for a number each.
     unsafe {
-        ffi::MPI_Type_size(datatype, &raw mut size);
-        ffi::MPI_Type_get_extent(datatype, &raw mut lower, &raw mut extent);
-        ffi::MPI_Type_get_true_extent(datatype, &raw mut first, &raw mut span);
+        native::MPI_Type_size(datatype, &raw mut size);
+        native::MPI_Type_get_extent(datatype, &raw mut lower, &raw mut extent);
+        native::MPI_Type_get_true_extent(datatype, &raw mut first, &raw mut span);
     }
-    (size.into(), [extent, span] == [size as ffi::MPI_Aint; 2])
+    (size.into(), [extent, span] == [MPI_Aint::from(size); 2])
 }
 
 /// The engine for `count` elements of a datatype, and the profile that counts them.
@@ -514,7 +514,10 @@ impl StagedBlock {
             // SAFETY: promise 3 for a send buffer, and the same for a receive buffer, by condition 2.
             unsafe { block.begin() };
             let (place, bytes) = (block.staged.place(), block.staged.bytes() as i64);
-            Some((block, Argument { buffer: place, count: bytes, datatype: packed_datatype(), ..argument }))
+            Some((
+                block,
+                Argument { buffer: place, count: bytes, datatype: packed_datatype().into(), ..argument },
+            ))
         })
     }
 
@@ -554,8 +557,7 @@ impl Status {
 
     /// Returns the program's status, or this one if the program ignores it.
     pub fn place(&mut self, of_program: *mut MPI_Status) -> *mut MPI_Status {
-        // SAFETY: a constant of the library.
-        if of_program == unsafe { ffi::RSMPI_STATUS_IGNORE } { self.0.as_mut_ptr() } else { of_program }
+        if of_program == native::MPI_STATUS_IGNORE() { self.0.as_mut_ptr() } else { of_program }
     }
 }
 
@@ -742,8 +744,8 @@ impl Incoming {
         let (mut bytes, mut cancelled) = (0, 0);
         // SAFETY: promise 1 and the status, by condition 2; there is room for a flag and for a number.
         unsafe {
-            ffi::MPI_Test_cancelled(status, &raw mut cancelled);
-            ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &raw mut bytes);
+            native::MPI_Test_cancelled(status, &raw mut cancelled);
+            native::MPI_Get_count(status, native::MPI_UINT8_T(), &raw mut bytes);
         }
         if cancelled == 0 {
             let bytes = usize::try_from(bytes).unwrap_or(0).min(self.staged.bytes);

@@ -14,6 +14,7 @@ use std::{
 
 use crate::{
     imports::{Import, Objects},
+    native,
     table::{self, Role},
 };
 
@@ -44,7 +45,7 @@ impl Callers {
     pub fn now() -> Self {
         let objects = Objects::now();
         let own = objects.of(Self::now as *const c_void);
-        let library = objects.of(first_of(c"PMPI_Init"));
+        let library = objects.of(native::first(c"PMPI_Init"));
         Self { objects, own, library }
     }
 
@@ -67,14 +68,14 @@ impl Callers {
             is_named_so
                 && is_function(name)
                 && !known.contains(name.trim_end_matches("_c"))
-                && self.objects.of(first_of(&import.name)) == self.library
+                && self.objects.of(native::first(&import.name)) == self.library
         };
         self.objects.imports.iter().filter(is_unknown).map(|import| import.name.as_c_str()).collect()
     }
 
     /// Returns `true` if some object calls a function without passing through this library.
     fn goes_past_us(&self, name: &CStr) -> bool {
-        let first = first_of(name);
+        let first = native::first(name);
         let found = self.objects.of(first);
         let by_name = match found {
             _ if first.is_null() || found == self.own => false,
@@ -107,10 +108,4 @@ impl Callers {
             !found.is_null() && self.objects.of(found) == Some(import.object)
         }
     }
-}
-
-/// Returns the address of the first definition of a name in the program's lookup order, or null.
-fn first_of(name: &CStr) -> *mut c_void {
-    // SAFETY: the name ends in a zero.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }

@@ -13,12 +13,13 @@ use std::{
 use dtype_core::{Bounds, TypeTree};
 use dtype_mpi::with_gap;
 use dtype_runtime::{Error, decode::build, layout::LayoutDatatype};
-use mpi::{
-    ffi::{self, MPI_Datatype},
-    raw::AsRaw,
-};
+use mpi::raw::AsRaw;
 
-use crate::{call::SUCCESS, lock::lock};
+use crate::{
+    call::SUCCESS,
+    lock::lock,
+    native::{self, MPI_Aint, MPI_Datatype},
+};
 
 /// The size in bytes of the gap before the last value of a packed buffer.
 pub(crate) const GAP: usize = 16;
@@ -64,15 +65,14 @@ impl TruncationGuard {
             return Some(Arc::clone(whole));
         }
         let counts = [c_int::try_from(count.checked_sub(1)?).ok()?, 1];
-        let places = [0, (self.size * (count - 1)) as ffi::MPI_Aint];
-        let parts = [self.gapless.as_raw(), self.one.as_raw()];
-        // SAFETY: a constant of the library.
-        let mut whole = Whole(unsafe { ffi::RSMPI_DATATYPE_NULL });
+        let places = [0, (self.size * (count - 1)) as MPI_Aint];
+        let parts = [self.gapless.as_raw(), self.one.as_raw()].map(MPI_Datatype::from);
+        let mut whole = Whole(native::MPI_DATATYPE_NULL());
         // SAFETY: promise 1; `self` keeps both datatypes live, and the lists have two items each.
         let code = unsafe {
             let (counts, places, parts) = (counts.as_ptr(), places.as_ptr(), parts.as_ptr());
-            match ffi::MPI_Type_create_struct(2, counts, places, parts, &raw mut whole.0) {
-                SUCCESS => ffi::MPI_Type_commit(&raw mut whole.0),
+            match native::MPI_Type_create_struct(2, counts, places, parts, &raw mut whole.0) {
+                SUCCESS => native::MPI_Type_commit(&raw mut whole.0),
                 code => code,
             }
         };
@@ -101,8 +101,8 @@ impl Drop for Whole {
         // SAFETY: promise 1; the handle is a constant of the library, or that of a datatype that was created
         // here. MPI completes pending operations that use a freed datatype.
         unsafe {
-            if self.0 != ffi::RSMPI_DATATYPE_NULL {
-                ffi::MPI_Type_free(&raw mut self.0);
+            if self.0 != native::MPI_DATATYPE_NULL() {
+                native::MPI_Type_free(&raw mut self.0);
             }
         }
     }

@@ -19,12 +19,12 @@ use std::{
 use dtype_core::{BaseType, TypeTree};
 use dtype_mpi::without_communicator;
 use dtype_runtime::pack::{DataMut, PackBuffer, Plan};
-use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 
 use crate::{
     call::{SUCCESS, usable},
     lock::lock,
     mode::{self, Verify},
+    native::{self, MPI_Aint, MPI_Datatype},
     policy::base_that,
     say::say,
 };
@@ -69,7 +69,7 @@ pub(crate) fn free_unused() {
     let unused = std::mem::take(&mut *lock(&UNUSED));
     for Handle(mut unused) in unused {
         // SAFETY: promise 1; the handle was made here, and is freed once.
-        unsafe { ffi::PMPI_Type_free(&raw mut unused) };
+        unsafe { native::PMPI_Type_free(&raw mut unused) };
     }
 }
 
@@ -100,8 +100,8 @@ impl Original {
         let mut copy = datatype;
         // SAFETY: promises 1 and 2 for the datatype; there is room for a handle.
         let is_made = without_communicator(&unsafe { usable() }, || unsafe {
-            ffi::PMPI_Type_create_hindexed(1, &1, &-SHIFT, datatype, &raw mut copy) == SUCCESS
-                && ffi::PMPI_Type_commit(&raw mut copy) == SUCCESS
+            native::PMPI_Type_create_hindexed(1, &1, &-SHIFT, datatype, &raw mut copy) == SUCCESS
+                && native::PMPI_Type_commit(&raw mut copy) == SUCCESS
         });
         is_made.then(|| Self { handle: Handle(copy), padding, is_told: AtomicBool::new(false) })
     }
@@ -127,8 +127,8 @@ impl Original {
         let origin = origin.wrapping_add(SHIFT as usize);
         // SAFETY: promise 1; the handle is live; the elements and the bytes are as the caller says.
         let code = without_communicator(&unsafe { usable() }, || unsafe {
-            let own = ffi::RSMPI_COMM_SELF;
-            ffi::PMPI_Unpack(from, length, &raw mut position, origin.cast(), count, self.handle.0, own)
+            let own = native::MPI_COMM_SELF();
+            native::PMPI_Unpack(from, length, &raw mut position, origin.cast(), count, self.handle.0, own)
         });
         code == SUCCESS && position == length
     }
@@ -153,8 +153,8 @@ impl Original {
         let (mut lower, mut extent, mut first, mut length) = (0, 0, 0, 0);
         // SAFETY: promise 1; the handle is live; there is room for a number each.
         unsafe {
-            ffi::PMPI_Type_get_extent(self.handle.0, &raw mut lower, &raw mut extent);
-            ffi::PMPI_Type_get_true_extent(self.handle.0, &raw mut first, &raw mut length);
+            native::PMPI_Type_get_extent(self.handle.0, &raw mut lower, &raw mut extent);
+            native::PMPI_Type_get_true_extent(self.handle.0, &raw mut first, &raw mut length);
         }
         let last = MPI_Aint::try_from(count.checked_sub(1)?).ok()?.checked_mul(extent)?;
         let least = first.checked_add(SHIFT)?.checked_add(last.min(0))?;
@@ -177,8 +177,8 @@ pub(crate) unsafe fn pack(
     let (mut position, to) = (0, packed.as_mut_ptr().cast());
     // SAFETY: promise 1; the datatype is live; the elements and the room are as the caller says.
     let code = without_communicator(&unsafe { usable() }, || unsafe {
-        let own = ffi::RSMPI_COMM_SELF;
-        ffi::PMPI_Pack(origin.cast(), count, datatype, to, length, &raw mut position, own)
+        let own = native::MPI_COMM_SELF();
+        native::PMPI_Pack(origin.cast(), count, datatype, to, length, &raw mut position, own)
     });
     code == SUCCESS && position == length
 }
@@ -341,7 +341,7 @@ impl Verified<'_> {
             // Launchers may drop what a rank has printed just before the end.
             thread::sleep(Duration::from_millis(200));
             // SAFETY: promise 1.
-            unsafe { ffi::PMPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
+            unsafe { native::PMPI_Abort(native::MPI_COMM_WORLD(), 1) };
             process::abort();
         }
     }

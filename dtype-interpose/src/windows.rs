@@ -14,11 +14,11 @@ use std::{
 
 use dtype_mpi::number;
 use foldhash::HashMap;
-use mpi::ffi::{self, MPI_Datatype, MPI_Win};
 
 use crate::{
     call::{Call, SUCCESS},
     lock::lock,
+    native::{self, MPI_Datatype, MPI_Win},
     staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
 };
 
@@ -90,8 +90,7 @@ impl Move {
         // SAFETY: condition 1.
         let candidate = unsafe { named.no_message() }?;
         or_else_plain(|| {
-            // SAFETY: a constant of the library.
-            (self.rank != unsafe { ffi::RSMPI_PROC_NULL }).then_some(())?;
+            (self.rank != native::MPI_PROC_NULL()).then_some(())?;
             // SAFETY: conditions 1 and 2.
             let (found, datatype) = unsafe { candidate.beside(call, self.there) }?;
             let staged = Staged::of(Parts::One(found.part(named.buffer.cast(), found.count)))?;

@@ -34,21 +34,34 @@ mod table;
 
 use table::Role;
 
-/// Returns the preloaded library; the archive lies beside it. Cargo does not build a library to which no test
-/// is linked, so this function builds it.
+/// Returns the preloaded library for the MPI library of the test; the archive lies beside it. Cargo does not
+/// build a library to which no test is linked, so this function builds it.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        launch::build("dtype-interpose", &["--lib"]).unwrap();
-        // The library lies one folder above the tests.
-        let built = env::current_exe().unwrap().parent().unwrap().with_file_name("libdtype_mpi.so");
-        launch::preloaded(&built).unwrap()
-    })
+    LIBRARY.get_or_init(|| built_for(launch::abi()))
 }
 
-/// Returns the folder for compiled programs.
+/// Builds the preloaded library for a binary interface, and returns its path for `LD_PRELOAD`.
+fn built_for(abi: &str) -> PathBuf {
+    /// A lock, since a build for another interface replaces the file.
+    static BUILDS: Mutex<()> = Mutex::new(());
+    let _one = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = [vec!["--lib".to_owned()], launch::for_abi(abi)].concat();
+    launch::build("dtype-interpose", &options.iter().map(|option| &**option).collect::<Vec<_>>()).unwrap();
+    // The library lies one folder above the tests.
+    let built = env::current_exe().unwrap().parent().unwrap().with_file_name("libdtype_mpi.so");
+    let own = folder().join(format!("libdtype_mpi-{abi}.so"));
+    for ending in ["so", "a"] {
+        fs::copy(built.with_extension(ending), own.with_extension(ending)).unwrap();
+    }
+    launch::preloaded(&own).unwrap()
+}
+
+/// Returns the folder for programs that are compiled for the MPI library of the test.
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(mpicc().replace('/', "-"));
+    fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// Compiles a program with a compiler of the MPI library.
@@ -470,6 +483,20 @@ fn functions_of_fortran_that_follow_are_intercepted() {
     assert!(missing.is_empty(), "neither intercepted nor by a function of C: {missing:?}");
 }
 
+/// Checks that programs find the functions that the MPI library has, and no others.
+#[test]
+fn functions_that_the_library_lacks_are_not_there() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("calls.txt")).unwrap();
+    let rows = calls::Table::read(&text).unwrap().rows;
+    let functions = rows.iter().filter(|row| row.handler.is_some() && !row.role.starts_with("fortran"));
+    let names: Vec<_> = functions.flat_map(calls::Row::functions).map(|(_, name, _)| name).collect();
+    let names: Vec<_> = names.iter().map(|name| &**name).collect();
+    let program = compiled(&mpicc(), &["-ldl"], "tests/c/found.c", "found");
+    let plain = lines(&program, &[false], &names);
+    assert_eq!(plain.len(), names.len());
+    assert_eq!(lines(&program, &[true], &names), plain);
+}
+
 /// Checks that the suite calls each function that receives messages.
 #[test]
 fn the_suite_receives_with_all_functions() {
@@ -762,7 +789,7 @@ fn a_mistake_in_the_environment_is_one_line_for_the_job() {
 /// Checks the warning of the launcher of another library, which starts each rank as a job of its own.
 #[test]
 fn ranks_that_are_jobs_of_their_own_say_so() {
-    let alone = compiled(&mpicc(), &["-DSYMBOL=unused"], "tests/c/other.c", "alone");
+    let alone = compiled(&mpicc(), &[], "tests/c/alone.c", "alone");
     // One rank of the one launcher, with the variables of the other launcher.
     let other = if launch::is_mpich() { "OMPI_COMM_WORLD_SIZE" } else { "PMI_SIZE" };
     for (size, lines) in [("1", 0), ("2", 1)] {
@@ -884,7 +911,7 @@ fn all_libraries() -> &'static Path {
         launch::build("dtype-cli", &["--bin=dtype"]).unwrap();
         let libraries = folder().join("all libraries");
         fs::create_dir_all(&libraries).unwrap();
-        for name in ["openmpi-4", "openmpi-5", "mpich-4", "mpich-5", "abi"] {
+        for name in ["openmpi", "mpich", "abi"] {
             let link = libraries.join(format!("libdtype_mpi-{name}.so"));
             let _ = fs::remove_file(&link);
             std::os::unix::fs::symlink(fs::canonicalize(library()).unwrap(), link).unwrap();
@@ -896,7 +923,7 @@ fn all_libraries() -> &'static Path {
 /// Returns the words of `dtype run`, with this library for all MPI libraries.
 fn run_command(command: &Command, options: &[&OsStr]) -> Command {
     let libraries = all_libraries();
-    let mut run = Command::new(fs::canonicalize(library()).unwrap().with_file_name("dtype"));
+    let mut run = Command::new(env::current_exe().unwrap().parent().unwrap().with_file_name("dtype"));
     run.args(["run", "--libraries"]).arg(libraries).args(options);
     run.arg(command.get_program()).args(command.get_args());
     run.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -937,11 +964,9 @@ fn the_command_preloads_the_library_that_fits() {
     let printed = String::from_utf8(output.stdout).unwrap();
     let word = |path: &Path| format!("'{}'", path.display());
     let parts: Vec<_> = printed.split(" env LD_PRELOAD=").collect();
-    let family = if printed.contains("libdtype_mpi-openmpi-") { "openmpi" } else { "mpich" };
     assert!(parts.len() == 3 && parts[1].contains(&format!("{} : -n 1", word(&structs))), "{printed}");
     assert!(parts[2].ends_with(&format!("{} -n 2\n", word(&structs))), "{printed}");
-    let is_open_mpi = Command::new(mpicc()).arg("--showme:version").output().unwrap().status.success();
-    assert!(is_open_mpi == (family == "openmpi") || printed.contains("libdtype_mpi-abi"), "{printed}");
+    assert!(printed.contains(&format!("libdtype_mpi-{}.so", launch::abi())), "{printed}");
 
     let refused = |command: &Command, options: &[&OsStr]| {
         let output = run_command(command, options).output().unwrap();
@@ -1120,16 +1145,13 @@ fn a_program_that_links_the_archive_goes_packed() {
 
 #[test]
 fn with_another_library_a_program_ends_and_says_why() {
-    // Only Open MPI's compilers know this option.
-    let version = Command::new(mpicc()).arg("--showme:version").output().unwrap();
-    let symbol =
-        if version.status.success() { "MPIR_F08_MPI_STATUS_IGNORE_OBJ" } else { "ompi_mpi_comm_world" };
-    let options = ["-rdynamic", &format!("-DSYMBOL={symbol}")];
-    let program = compiled(&mpicc(), &options, "tests/c/other.c", "other");
-    run(&[program.as_os_str()], &[false, false], &[]);
+    let other = if launch::abi() == "openmpi" { "mpich" } else { "openmpi" };
+    let library = built_for(other);
+    let program = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "other");
     let mut command = launch::on_ranks(launch::mpiexec(), 1, "env");
-    command.arg(format!("LD_PRELOAD={}", library().display())).arg(program);
+    command.arg(format!("LD_PRELOAD={}", library.display())).arg(program);
     let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
     assert!(finished.status.is_some_and(|status| !status.success()), "{}", finished.output);
-    assert!(finished.output.contains("Preload the library built for"), "{}", finished.output);
+    let advice = format!("Preload libdtype_mpi-{}.so, as `dtype run` does.", launch::abi());
+    assert!(finished.output.contains(&advice), "{}", finished.output);
 }

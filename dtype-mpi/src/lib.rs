@@ -45,7 +45,7 @@ pub use init_finalize::{
     at_end, greatest_tag, in_session, is_between_groups, no_copy, packed_datatype, ready,
 };
 pub use large::has_large_counts;
-pub use library::{Doubt, Fortran, IntelMpi, Library, Mpich, OpenMpi, Sign, StandardAbi, Version};
+pub use library::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version};
 pub use number::number;
 pub use running::{Family, Running, running};
 pub use truncation_guard::with_gap;
@@ -60,11 +60,3 @@ pub const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
 /// The beginnings of the names of the launchers' processes that start ranks.
 pub const LAUNCHERS: [&str; 4] = ["hydra_", "mpiexec", "orted", "prte"];
-
-/// Returns the titles of the supported libraries, each with the sign by which it is recognized.
-pub fn signs() -> impl Iterator<Item = (&'static str, Sign)> {
-    macro_rules! signs {
-        ($($library:ident)*) => { [$(($library::TITLE, $library::SIGN)),*] };
-    }
-    all_libraries!(signs!).into_iter()
-}

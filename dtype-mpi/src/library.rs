@@ -1,33 +1,10 @@
 //! The MPI libraries that are supported, and everything that differs between them. No other file of the
-//! workspace asks which library it is. The build script of the preloaded library reads this file, too.
+//! workspace asks which library it is.
 //!
-//! A new library is a new implementation of [`Library`] and a new name in [`all_libraries`]; the compiler
-//! then reports the places in `dtype-interpose/build/library.rs` that must be extended.
+//! A new library is a new implementation of [`Library`] and a new name in [`all_libraries`].
 
 /// The major and the minor version of an MPI library.
 pub type Version = (u32, u32);
-
-/// The relation of a library's Fortran bindings to its C functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fortran {
-    /// The bindings do not call the C functions. Handles are integers, which are converted to those of C.
-    Converted,
-    /// The bindings call the C functions for messages, and internal functions for all other calls. Handles
-    /// and statuses are those of C.
-    Shared,
-    /// There are no bindings.
-    None,
-}
-
-/// A sign by which a library is recognized in a running process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// A symbol of this library, with a zero byte at the end. The library of the same maker for the
-    /// standard's ABI may define it, too.
-    Symbol(&'static str),
-    /// The file name of the loaded library, with a zero byte at the end.
-    File(&'static str),
-}
 
 /// A kind of datatypes that a library is not known to pack as the standard says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,24 +32,11 @@ pub trait Library {
     /// The name for people.
     const TITLE: &'static str;
 
-    /// The condition of the C preprocessor that is true for the `mpi.h` of this library only.
-    const HEADER: &'static str;
-
-    /// Text whose expansion by the preprocessor begins with the major and the minor version.
-    const VERSION: &'static str;
-
     /// The text before the version number in the answer of `MPI_Get_library_version`.
     const ANSWER: &'static str;
 
-    /// The sign by which the library is recognized in a running process. Libraries with the same handles
-    /// share a sign.
-    const SIGN: Sign;
-
     /// The beginnings of the names of the library's own files: its parts, plugins and bindings.
     const FILES: &'static [&'static str];
-
-    /// The relation of the Fortran bindings to the C functions.
-    const FORTRAN: Fortran;
 
     /// `true` if the library may write a message that is too long past the end of its buffer, unless the
     /// datatype of the receive has a gap.
@@ -114,15 +78,9 @@ pub trait Library {
 
     /// Returns `true` if a receive is faster when the message is probed for first.
     fn is_faster_probed(version: Version) -> bool;
-
-    /// Returns `true` if a datatype is predefined, given that no intercepted call has committed it. `number`
-    /// is the number of its handle. If the library creates no datatypes for messages by itself, the result is
-    /// always `true`, since programs commit all datatypes that they create.
-    fn is_uncommitted(number: usize) -> bool;
 }
 
-/// Calls a macro with the types of all libraries: first the one that is recognized by its file, since that
-/// file may have the symbols of its maker.
+/// Calls a macro with the types of all libraries.
 #[macro_export]
 macro_rules! all_libraries {
     ($macro:ident!) => {
@@ -136,12 +94,8 @@ pub struct OpenMpi;
 impl Library for OpenMpi {
     const NAME: &'static str = "openmpi";
     const TITLE: &'static str = "Open MPI";
-    const HEADER: &'static str = "defined OPEN_MPI";
-    const VERSION: &'static str = "OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION";
     const ANSWER: &'static str = "Open MPI v";
-    const SIGN: Sign = Sign::Symbol("ompi_mpi_comm_world\0");
     const FILES: &'static [&'static str] = &["libmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
-    const FORTRAN: Fortran = Fortran::Converted;
     const WRITES_PAST_BUFFER: bool = true;
     const EXCHANGES_DATATYPES: bool = true;
     const HIDES_FILE_ERRORS: bool = true;
@@ -168,10 +122,6 @@ impl Library for OpenMpi {
     fn is_faster_probed(_: Version) -> bool {
         false
     }
-
-    fn is_uncommitted(_: usize) -> bool {
-        true
-    }
 }
 
 /// MPICH, from version 4 on, and libraries with its ABI.
@@ -180,12 +130,8 @@ pub struct Mpich;
 impl Library for Mpich {
     const NAME: &'static str = "mpich";
     const TITLE: &'static str = "MPICH";
-    const HEADER: &'static str = "defined MPICH_NUMVERSION && !defined I_MPI_VERSION";
-    const VERSION: &'static str = "MPICH_VERSION";
     const ANSWER: &'static str = "MPICH Version:";
-    const SIGN: Sign = Sign::Symbol("MPIR_F08_MPI_STATUS_IGNORE_OBJ\0");
     const FILES: &'static [&'static str] = &["libmpi", "libpmpi"];
-    const FORTRAN: Fortran = Fortran::Shared;
     const WRITES_PAST_BUFFER: bool = false;
     const EXCHANGES_DATATYPES: bool = false;
     const HIDES_FILE_ERRORS: bool = false;
@@ -211,13 +157,6 @@ impl Library for Mpich {
     fn is_faster_probed((major, _): Version) -> bool {
         major == 5
     }
-
-    /// The two highest bits of a handle mark predefined datatypes. Other datatypes may be uncommitted:
-    /// `mpi_f08` creates a datatype for each array section.
-    fn is_uncommitted(number: usize) -> bool {
-        const BUILTIN: usize = 1;
-        (number >> 30) & 3 == BUILTIN
-    }
 }
 
 /// Intel MPI, from version 2021 on. It descends from MPICH, and has the same handles.
@@ -226,12 +165,8 @@ pub struct IntelMpi;
 impl Library for IntelMpi {
     const NAME: &'static str = "intel";
     const TITLE: &'static str = "Intel MPI";
-    const HEADER: &'static str = "defined I_MPI_VERSION";
-    const VERSION: &'static str = "I_MPI_VERSION";
     const ANSWER: &'static str = "Intel(R) MPI Library";
-    const SIGN: Sign = Mpich::SIGN;
     const FILES: &'static [&'static str] = Mpich::FILES;
-    const FORTRAN: Fortran = Fortran::Shared;
     const WRITES_PAST_BUFFER: bool = false;
     const EXCHANGES_DATATYPES: bool = false;
     const HIDES_FILE_ERRORS: bool = true;
@@ -257,10 +192,6 @@ impl Library for IntelMpi {
     fn is_faster_probed(_: Version) -> bool {
         false
     }
-
-    fn is_uncommitted(number: usize) -> bool {
-        Mpich::is_uncommitted(number)
-    }
 }
 
 /// The ABI of MPI 5 (chapter 20), with any library that has it. The library is not known when this crate is
@@ -270,14 +201,10 @@ pub struct StandardAbi;
 impl Library for StandardAbi {
     const NAME: &'static str = "abi";
     const TITLE: &'static str = "the standard's ABI";
-    const HEADER: &'static str = "defined MPI_ABI_VERSION && MPI_ABI_VERSION > 0";
-    const VERSION: &'static str = "MPI_VERSION.MPI_SUBVERSION";
     /// The libraries answer with their own names.
     const ANSWER: &'static str = "the standard's ABI ";
-    const SIGN: Sign = Sign::File("libmpi_abi.so.1\0");
     const FILES: &'static [&'static str] =
         &["libmpi", "libpmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
-    const FORTRAN: Fortran = Fortran::None;
     const WRITES_PAST_BUFFER: bool = true;
     const EXCHANGES_DATATYPES: bool = false;
     const HIDES_FILE_ERRORS: bool = true;
@@ -301,9 +228,5 @@ impl Library for StandardAbi {
 
     fn is_faster_probed(_: Version) -> bool {
         false
-    }
-
-    fn is_uncommitted(_: usize) -> bool {
-        true
     }
 }

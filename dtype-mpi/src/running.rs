@@ -43,8 +43,10 @@ pub struct Running {
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// The major version; 0 if it is not known.
-    pub major: u32,
+    /// The version; (0, 0) if it is not known.
+    pub version: Version,
+    /// See [`Library::FILES`].
+    pub files: &'static [&'static str],
     /// The columns of `constants.txt` with its constants, if it has the handles of MPICH: first those that
     /// older libraries lack.
     pub(crate) columns: &'static [&'static str],
@@ -63,8 +65,16 @@ pub struct Running {
     pub hides_file_errors: bool,
     /// See [`Library::LONGEST_PATH`].
     pub longest_path: Option<usize>,
+    /// See [`Library::JOINS_STRUCTS`].
+    pub joins_structs: bool,
+    /// See [`Library::LARGEST_CUT`].
+    pub largest_cut: Option<u64>,
+    /// See [`Library::REPORTS_EXCHANGES`].
+    pub reports_exchanges: bool,
     /// See [`Library::CONFUSES_COUNTS`].
     pub confuses_counts: bool,
+    /// See [`Library::has_persistent_collectives`].
+    pub has_persistent_collectives: bool,
 }
 
 impl Running {
@@ -102,7 +112,8 @@ impl Running {
         Self {
             name: L::NAME,
             title: L::TITLE,
-            major: version.0,
+            version,
+            files: L::FILES,
             columns: match (L::NAME, version) {
                 (Mpich::NAME, (5.., _)) => &["mpich5", "mpich"],
                 (IntelMpi::NAME, version) if version >= (2021, 19) => &["intel", "mpich"],
@@ -115,7 +126,11 @@ impl Running {
             exchanges_datatypes: L::EXCHANGES_DATATYPES,
             hides_file_errors: L::HIDES_FILE_ERRORS,
             longest_path: L::LONGEST_PATH,
+            joins_structs: L::JOINS_STRUCTS,
+            largest_cut: L::LARGEST_CUT,
+            reports_exchanges: L::REPORTS_EXCHANGES,
             confuses_counts: L::CONFUSES_COUNTS,
+            has_persistent_collectives: L::has_persistent_collectives(version),
         }
     }
 }
@@ -136,18 +151,18 @@ mod tests {
     #[test]
     fn libraries_are_known_by_what_they_say_of_themselves() {
         let known = |answer| {
-            let Running { name, major, is_faster_probed, .. } = Running::of(answer, Family::Mpich);
-            (name, major, is_faster_probed)
+            let Running { name, version, is_faster_probed, .. } = Running::of(answer, Family::Mpich);
+            (name, version, is_faster_probed)
         };
         let open_mpi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4";
-        assert_eq!(known(open_mpi), ("openmpi", 4, false));
-        assert_eq!(known("Open MPI v5.0.11, package: Open MPI"), ("openmpi", 5, false));
-        assert_eq!(known("MPICH Version:      4.0.2\nMPICH Release date: 2022"), ("mpich", 4, false));
-        assert_eq!(known("MPICH Version:\t5.0.2"), ("mpich", 5, true));
-        assert_eq!(known("Intel(R) MPI Library 2021.19 for Linux* OS\n"), ("intel", 2021, false));
+        assert_eq!(known(open_mpi), ("openmpi", (4, 1), false));
+        assert_eq!(known("Open MPI v5.0.11, package: Open MPI"), ("openmpi", (5, 0), false));
+        assert_eq!(known("MPICH Version:      4.0.2\nMPICH Release date: 2022"), ("mpich", (4, 0), false));
+        assert_eq!(known("MPICH Version:\t5.0.2"), ("mpich", (5, 0), true));
+        assert_eq!(known("Intel(R) MPI Library 2021.19 for Linux* OS\n"), ("intel", (2021, 19), false));
         for (family, name) in [(Family::Abi, "abi"), (Family::Mpich, "mpich"), (Family::OpenMpi, "openmpi")] {
             let other = Running::of("CRAY MPICH version 8.1.29", family);
-            assert_eq!((other.name, other.major, other.doubts), (name, 0, &[Doubt::Any][..]));
+            assert_eq!((other.name, other.version, other.doubts), (name, (0, 0), &[Doubt::Any][..]));
             assert_eq!(other.tears_complex, family == Family::OpenMpi, "the worst is assumed");
         }
     }

@@ -180,12 +180,6 @@ fn a_triangle_is_divided_into_unequal_parts() {
 
 #[cfg(feature = "mpi")]
 #[test]
-fn c_sends_structs_of_rust() {
-    on_ranks(2, env!("CARGO_BIN_EXE_mixed"), "C has swapped 100 particles of Rust on 2 ranks");
-}
-
-#[cfg(feature = "mpi")]
-#[test]
 fn a_configuration_reaches_all_ranks() {
     for ranks in [1, 3] {
         let last = format!("rank {}: bridge, first load, 2 materials, output to bridge.out", ranks - 1);

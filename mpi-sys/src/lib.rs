@@ -32,7 +32,8 @@ include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 /// println!("{}", mpi_sys::has("MPI_Session_init"));
 /// ```
 pub fn has(name: &str) -> bool {
-    let name = format!("{name}\0");
+    // Tools that are preloaded may have functions that the library lacks, but not under their second names.
+    let name = format!("P{name}\0");
     library::chosen().as_ref().is_ok_and(|library| library.symbol(&name).is_some())
 }
 

@@ -43,16 +43,31 @@ pub(crate) fn chosen() -> &'static Result<Library, String> {
         let library = choose();
         if let Ok(library) = &library {
             FAMILY.store(library.family as u8, Ordering::Relaxed);
-            // SAFETY: the program has not begun, so nobody reads the constants.
+            // SAFETY: nobody reads the constants yet: the program has not begun, or this is the first call of
+            // a tool.
             unsafe { crate::set(library) };
         }
         library
     })
 }
 
-/// Chooses the library before `main`, because constants are statics.
+/// Chooses the library before `main`, because constants are statics. A tool that is preloaded has the
+/// functions of MPI itself. It begins before the program has loaded its library, and is not called before.
 extern "C" fn begin() {
-    let _ = chosen();
+    if !is_tool() {
+        let _ = chosen();
+    }
+}
+
+/// Returns `true` if the object that this crate is part of has functions of MPI for programs to call.
+fn is_tool() -> bool {
+    let object_of = |address| Some(file_of(address)?.base);
+    let own = NonNull::new(begin as *mut c_void).and_then(file_of);
+    own.is_some_and(|own| {
+        // SAFETY: the path of a loaded file ends with a zero; nothing is loaded.
+        let handle = Handle(unsafe { dlopen(own.path, LAZY | NO_LOAD) });
+        !handle.0.is_null() && symbol(handle, "MPI_Init\0").and_then(object_of) == Some(own.base)
+    })
 }
 
 #[used]
@@ -200,16 +215,21 @@ fn symbol(handle: Handle, name: &str) -> Option<NonNull<c_void>> {
     NonNull::new(unsafe { dlsym(handle.0, name.as_ptr()) })
 }
 
-fn path_of(address: NonNull<c_void>) -> String {
+/// Returns the loaded file that contains an address.
+fn file_of(address: NonNull<c_void>) -> Option<Info> {
     let mut info =
         Info { path: ptr::null(), base: ptr::null_mut(), name: ptr::null(), address: ptr::null_mut() };
-    // SAFETY: there is room for what is told; a path ends with a zero.
-    unsafe {
-        if dladdr(address.as_ptr(), &mut info) == 0 || info.path.is_null() {
-            return "a file without a name".to_owned();
-        }
-        CStr::from_ptr(info.path).to_string_lossy().into_owned()
-    }
+    // SAFETY: there is room for what is told.
+    let is_known = unsafe { dladdr(address.as_ptr(), &mut info) } != 0 && !info.path.is_null();
+    is_known.then_some(info)
+}
+
+fn path_of(address: NonNull<c_void>) -> String {
+    file_of(address).map_or_else(
+        || "a file without a name".to_owned(),
+        // SAFETY: a path ends with a zero.
+        |info| unsafe { CStr::from_ptr(info.path).to_string_lossy().into_owned() },
+    )
 }
 
 /// Opens a library.
@@ -251,6 +271,9 @@ fn variable(name: &str) -> Option<String> {
 fn choose() -> Result<Library, String> {
     if let Some(library) = loaded() {
         return Ok(library);
+    }
+    if is_tool() {
+        return Err("the program has loaded no MPI library that is known".to_owned());
     }
     if let Some(path) = variable("MPI_LIBRARY").filter(|path| !path.is_empty()) {
         let opened = load(&path, "by MPI_LIBRARY");

@@ -33,7 +33,8 @@ pub(crate) fn check(sh: &Shell, libraries: &[Library], has_all: bool) -> Result<
     let manifest = sh.current_dir().join("mpi-sys/Cargo.toml");
     cmd!(sh, "cargo fmt --check --manifest-path {manifest}").quiet().run()?;
     let folder = sh.current_dir().join("target/any-mpi");
-    let _target = sh.push_env("CARGO_TARGET_DIR", target(sh));
+    let target = folder.join("target");
+    let _target = sh.push_env("CARGO_TARGET_DIR", &target);
     let lint = ["--quiet", "--all-targets", "--", "--deny", "warnings"];
     cmd!(sh, "cargo clippy --manifest-path {manifest} {lint...}").quiet().run()?;
     for library in libraries {
@@ -53,7 +54,7 @@ pub(crate) fn check(sh: &Shell, libraries: &[Library], has_all: bool) -> Result<
         for name in &names {
             // MPICH 4.0 cannot spawn here, nor can Intel MPI on shared memory, whatever crate is used.
             let spawns = name.starts_with("spawn") && !library.name.starts_with("openmpi");
-            let program = target(sh).join("debug/examples").join(name);
+            let program = target.join("debug/examples").join(name);
             let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, program);
             command.envs(library.variables());
             let output = command.output().with_context(|| library.mpiexec.clone())?;
@@ -67,11 +68,11 @@ pub(crate) fn check(sh: &Shell, libraries: &[Library], has_all: bool) -> Result<
     Ok(())
 }
 
-/// Returns the manifest of a workspace with the packages of this one, in which `mpi-sys` is that of this
-/// repository. Its packages are links to those here.
-pub(crate) fn workspace(sh: &Shell) -> Result<PathBuf> {
+/// Returns the manifest of a workspace with the packages of this one, in which `mpi-sys` is that of the
+/// registry. Its packages are links to those here.
+pub(crate) fn with_stock_crate(sh: &Shell) -> Result<PathBuf> {
     let own = sh.current_dir();
-    let folder = own.join("target/any-mpi/workspace");
+    let folder = own.join("target/stock/workspace");
     fs::create_dir_all(&folder)?;
     for entry in fs::read_dir(&own)? {
         let entry = entry?;
@@ -84,15 +85,11 @@ pub(crate) fn workspace(sh: &Shell) -> Result<PathBuf> {
     }
     let manifest = folder.join("Cargo.toml");
     let text = fs::read_to_string(own.join("Cargo.toml"))?;
-    let patched = format!("{text}\n[patch.crates-io]\nmpi-sys = {{ path = \"mpi-sys\" }}\n");
-    fs::write(&manifest, patched)?;
+    let patch = "[patch.crates-io]\nmpi-sys = { path = \"mpi-sys\" }\n";
+    ensure!(text.contains(patch), "the patch of `mpi-sys` in Cargo.toml");
+    fs::write(&manifest, text.replace(patch, ""))?;
     fs::copy(own.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     Ok(manifest)
-}
-
-/// Returns the folder in which the programs are built.
-pub(crate) fn target(sh: &Shell) -> PathBuf {
-    sh.current_dir().join("target/any-mpi/target")
 }
 
 /// Writes a package of rsmpi's examples, and returns their names.

@@ -139,16 +139,11 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     match name {
         Name::Reconstruct => run("bench-reconstruct", &[], &[])?,
         Name::Layout => run("bench-layout", &[], &[])?,
-        Name::Compile => {
-            // Both derives are compiled against the first MPI library.
-            let library = mpi::set_up(&sh, Libraries::All)?.into_iter().next();
-            let _environment = library.as_ref().map(|library| library.enter(&sh));
-            run("bench-compile", &[], &[])?;
-        }
+        Name::Compile => run("bench-compile", &[], &[])?,
         Name::Pack => match mpi::set_up(&sh, Libraries::All) {
             Ok(libraries) => {
                 for library in libraries.into_iter().chain(mpi::newest(&sh)) {
-                    let _environment = library.enter(&sh);
+                    let _environment = library.enter(&sh)?;
                     run("bench-pack", &["--features", "mpi"], &["--library", &library.label()])?;
                 }
             }
@@ -231,10 +226,10 @@ fn on_ranks<'a>(
     options: &[String],
     more: impl IntoIterator<Item = &'a OsStr>,
 ) -> Result<()> {
-    let _environment = library.enter(sh);
+    let _environment = library.enter(sh)?;
     let package = ["--package", "dtype-benches", "--bin", bin, "--features", "codecs,mpi"];
     cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
-    let program = library.target(sh).join("release").join(bin).into_os_string();
+    let program = sh.current_dir().join("target/release").join(bin).into_os_string();
     let mut words = before.iter().chain([&program]);
     let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, words.next().unwrap_or(&program));
     command.args(words).args(["--library", &library.label()]).args(options).args(more);
@@ -276,19 +271,16 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
         ensure!(status.success(), "the benchmark failed on {}", library.version);
         Ok(())
     };
-    let program = |library: &mpi::Library| library.target(sh).join("release/guidelines");
-    for library in &libraries {
-        let _environment = library.enter(sh);
-        eprintln!("Building the measuring program for {} …", library.version);
-        let package = ["--package", "dtype-guidelines", "--features", "mpi"];
-        cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
-    }
+    let program = sh.current_dir().join("target/release/guidelines");
+    eprintln!("Building the measuring program …");
+    let package = ["--package", "dtype-guidelines", "--features", "mpi"];
+    cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
     // Each library is started twice, with the other one in between: times differ from one start to the next.
     let [first, second] = if quick { ["21", "9"] } else { ["180", "90"] };
     for (seconds, more) in [(first, None), (second, Some("--more"))] {
         for library in &libraries {
             eprintln!("Measuring {} …", library.version);
-            let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, program(library));
+            let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, &program);
             if has_cores {
                 command.env_remove("OMPI_MCA_mpi_yield_when_idle");
             }
@@ -299,7 +291,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
         }
     }
     // The other starts discard their summaries; this one prints them once.
-    started(&libraries[0], Command::new(program(&libraries[0])), &["--page"])?;
+    started(&libraries[0], Command::new(&program), &["--page"])?;
     Ok(report)
 }
 

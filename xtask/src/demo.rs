@@ -24,12 +24,12 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
     };
     for library in &libraries {
         eprintln!("Building the demo for {} …", library.version);
-        let _environment = library.enter(&sh);
+        let _environment = library.enter(&sh)?;
         cmd!(sh, "cargo build --release --package dtype-examples --bin demo").quiet().run()?;
         warn_of_load();
         for ranks in [2, 4] {
             println!("════ {}, {ranks} ranks ════\n", library.version);
-            let demo = library.target(&sh).join("release/demo");
+            let demo = sh.current_dir().join("target/release/demo");
             let status = xtask::launch::on_ranks(&library.mpiexec, ranks, demo).status();
             let status = status.with_context(|| format!("could not start {}", library.mpiexec))?;
             ensure!(status.success(), "the demo failed on {} with {ranks} ranks", library.version);

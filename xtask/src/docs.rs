@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, house, mpi};
+use crate::{house, mpi};
 
 /// Further parts of the book: pages that are not in the guide's own table of contents.
 const PARTS: [(&str, &[&str]); 2] = [
@@ -77,12 +77,10 @@ runnable = false
 pub(crate) fn run() -> Result<()> {
     let sh = Shell::new()?;
     println!("The guide: {}", book(&sh)?.display());
-    let library = mpi::set_up(&sh, Libraries::All)?.into_iter().next().context("no MPI library")?;
-    let _environment = library.enter(&sh);
     let features = ["--features", "dtype-runtime/picture,dtype-runtime/serde"];
     let packages = ["--package", "dtype-runtime", "--package", "dtype-core"];
     cmd!(sh, "cargo doc --no-deps {packages...} {features...}").quiet().run()?;
-    println!("The crates: {}", library.target(&sh).join("doc/dtype_runtime/index.html").display());
+    println!("The crates: {}", sh.current_dir().join("target/doc/dtype_runtime/index.html").display());
     Ok(())
 }
 

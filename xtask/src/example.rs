@@ -89,7 +89,7 @@ impl Example {
     }
 
     fn run(&self, sh: &Shell, library: &Library, ranks: usize, arguments: &[String]) -> Result<()> {
-        let _environment = library.enter(sh);
+        let _environment = library.enter(sh)?;
         if !self.is_in_rust() {
             let preloaded = interpose::build(sh, library)?;
             let program = interpose::example(sh, library, &self.name)?;
@@ -100,7 +100,7 @@ impl Example {
         }
         let name = &self.name;
         cmd!(sh, "cargo build --release --package dtype-examples --bin {name}").quiet().run()?;
-        let program = library.target(sh).join("release").join(name);
+        let program = sh.current_dir().join("target/release").join(name);
         let status = xtask::launch::on_ranks(&library.mpiexec, ranks, program).args(arguments).status();
         let status = status.with_context(|| format!("{} cannot be started", library.mpiexec))?;
         ensure!(status.success(), "{name} failed on {} with {ranks} ranks", library.version);

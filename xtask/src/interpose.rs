@@ -1,5 +1,5 @@
-//! `cargo xtask interpose`: builds the library that programs preload, for each MPI library, and prints how to
-//! use it.
+//! `cargo xtask interpose`: builds the library that programs preload, for each binary interface of MPI, and
+//! prints how to use it.
 
 use std::{
     ffi::OsString,
@@ -9,48 +9,55 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{
-    Libraries,
-    mpi::{self, Library},
-};
+use crate::mpi::{self, Library};
 
 /// The folder in which the command `dtype` of a checkout finds the preloaded libraries.
 const FOLDER: &str = "target/lib/dtype-mpi";
 
-pub(crate) fn run(choice: Libraries) -> Result<()> {
+/// The binary interfaces of MPI libraries.
+const ABIS: [(&str, &str); 3] = [
+    ("openmpi", "Open MPI"),
+    ("mpich", "MPICH, and libraries with its ABI, such as Intel MPI"),
+    ("abi", "libraries with the ABI of MPI 5"),
+];
+
+pub(crate) fn run() -> Result<()> {
     let sh = Shell::new()?;
-    for library in mpi::set_up(&sh, choice)? {
-        let file = sh.current_dir().join(FOLDER).join(file_name(&library)?);
-        sh.create_dir(FOLDER)?;
-        sh.copy_file(build(&sh, &library)?, &file)?;
-        let variables = library.variables().map(|(name, value)| format!("{name}={} ", value.display()));
-        let variables = variables.collect::<Vec<_>>().concat();
-        println!("{}:\n  {}", library.version, file.display());
-        println!("  {variables}cargo run -q -p dtype-cli -- run {} -n 2 ./program", library.mpiexec);
+    for (title, file) in build_all(&sh, &sh.current_dir().join(FOLDER))? {
+        println!("{title}:\n  {}", file.display());
     }
-    println!("\n`dtype run` preloads the library. It changes only the times of a program.");
+    println!("\n  cargo run -q -p dtype-cli -- run mpiexec -n 2 ./program");
+    println!("\n`dtype run` preloads the library that fits. It changes only the times of a program.");
     println!("`dtype run --report FILE` also writes a report of its datatypes.");
     Ok(())
 }
 
-/// Returns the file name of the preloaded library for an MPI library, as `dtype run` knows it.
-pub(crate) fn file_name(library: &Library) -> Result<String> {
-    let label = library.label();
-    let name = if library.name == "abi" { "abi" } else { label.split_once('.').context("a version")?.0 };
-    Ok(format!("libdtype_mpi-{name}.so"))
+/// Builds all preloaded libraries into a folder, under the names that `dtype run` knows. Returns what each is
+/// for.
+pub(crate) fn build_all(sh: &Shell, folder: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
+    sh.create_dir(folder)?;
+    let one = |(abi, title)| {
+        let file = folder.join(format!("libdtype_mpi-{abi}.so"));
+        sh.copy_file(build_for(sh, abi, title)?, &file)?;
+        Ok((title, file))
+    };
+    ABIS.into_iter().map(one).collect()
 }
 
 /// Builds the preloaded library for an MPI library, and returns the path for `LD_PRELOAD`.
 pub(crate) fn build(sh: &Shell, library: &Library) -> Result<PathBuf> {
-    let _environment = library.enter(sh);
-    eprintln!("Building the preloaded library for {} …", library.version);
-    cmd!(sh, "cargo build --quiet --profile preload --package dtype-interpose").quiet().run()?;
-    Ok(xtask::launch::preloaded(&folder(sh, library).join("libdtype_mpi.so"))?)
+    let folder = library.programs(sh);
+    sh.create_dir(&folder)?;
+    let file = folder.join("libdtype_mpi.so");
+    sh.copy_file(build_for(sh, library.abi(), &library.version)?, &file)?;
+    Ok(xtask::launch::preloaded(&file)?)
 }
 
-/// Returns the folder of the preloaded library and of compiled examples.
-fn folder(sh: &Shell, library: &Library) -> PathBuf {
-    library.target(sh).join("preload")
+fn build_for(sh: &Shell, abi: &str, title: &str) -> Result<PathBuf> {
+    eprintln!("Building the preloaded library for {title} …");
+    let options = xtask::launch::for_abi(abi);
+    cmd!(sh, "cargo build --quiet --profile preload --package dtype-interpose {options...}").quiet().run()?;
+    Ok(sh.current_dir().join("target/preload/libdtype_mpi.so"))
 }
 
 /// An example program that does not use our crates, and prints its time.
@@ -69,7 +76,8 @@ const EXAMPLES: [&str; 3] = ["structs.c", "rows.f90", "particles.py"];
 /// # Errors
 /// If a tool for its language is missing.
 pub(crate) fn example(sh: &Shell, library: &Library, name: &str) -> Result<Program> {
-    let (file, folder) = (format!("examples/interpose/{name}"), folder(sh, library));
+    let (file, folder) = (format!("examples/interpose/{name}"), library.programs(sh));
+    sh.create_dir(&folder)?;
     let (stem, ending) = name.split_once('.').context("a file name with an ending")?;
     let compiler = match ending {
         "c" => library.mpicc().to_owned(),

@@ -68,6 +68,23 @@ pub fn build(package: &str, options: &[&str]) -> io::Result<()> {
     }
 }
 
+/// Returns the options of cargo by which the preloaded library is built for a binary interface of MPI.
+pub fn for_abi(abi: &str) -> Vec<String> {
+    // Without a feature, it is for Open MPI.
+    let feature = Some(abi).filter(|abi| *abi != "openmpi");
+    feature.map(|abi| format!("--features=dtype-interpose/{abi}")).into_iter().collect()
+}
+
+/// Returns the binary interface of the MPI library whose compiler `MPICC` names.
+pub fn abi() -> &'static str {
+    let compiler = env::var("MPICC").unwrap_or_default();
+    match () {
+        () if compiler.ends_with("_abi") => "abi",
+        () if is_mpich() => "mpich",
+        () => "openmpi",
+    }
+}
+
 /// The environment variable that has the packages and features of a step, as options of cargo.
 pub const SELECTION: &str = "DTYPE_SELECTION";
 

@@ -62,11 +62,7 @@ enum Task {
     /// Build the guide as a book with a search, and the documentation of the crates.
     Docs,
     /// Build the library that existing programs preload, and print how to use it.
-    Interpose {
-        /// The MPI library.
-        #[arg(long, value_enum, default_value_t)]
-        mpi: Libraries,
-    },
+    Interpose,
     /// Build the Python package of the command `dtype` and of the preloaded libraries, for people without
     /// Rust.
     Package,
@@ -133,7 +129,7 @@ fn run(task: Task) -> Result<()> {
         }
         Task::Bench(options) => bench::run(options, &called_from),
         Task::Docs => docs::run(),
-        Task::Interpose { mpi } => interpose::run(mpi),
+        Task::Interpose => interpose::run(),
         Task::Package => package::run(),
         Task::Test { mpi, ci, long, only, list } => {
             let extent = if long {

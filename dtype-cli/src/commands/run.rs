@@ -127,10 +127,7 @@ fn reported(file: &Path) -> Result<PathBuf> {
 /// Returns the setting of `LD_PRELOAD` for a program: the library that fits its MPI library, behind it those
 /// that are preloaded anyway, and the MPI library.
 fn preload(loaded: &Loaded, anyway: Option<OsString>, libraries: &Path) -> Result<OsString> {
-    let library::Chosen { file: own, note } = library::for_mpi(&loaded.mpi, libraries)?;
-    if let Some(note) = note {
-        eprintln!("dtype: {note}");
-    }
+    let own = library::for_mpi(&loaded.mpi, libraries)?;
     let anyway = anyway.or_else(|| env::var_os("LD_PRELOAD")).filter(|libraries| !libraries.is_empty());
     let mut all = Vec::new();
     for library in loaded.sanitizer.iter().chain([&own]) {

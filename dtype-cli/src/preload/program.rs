@@ -46,7 +46,7 @@ impl Loaded {
             ensure!(
                 !is_static,
                 "it contains MPI (it is linked statically), so nothing can be preloaded: link it with \
-                 `libdtype_mpi.a` before the MPI library"
+                 `libdtype_mpi.a` before the MPI library, and with `-rdynamic`"
             );
         }
         Ok(Self { mpi, by_python: false, sanitizer })

@@ -4,7 +4,6 @@
 use std::os::raw::{c_int, c_void};
 
 use dtype_mpi::running;
-use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::{
     collective_buffers::{CollectiveBuffers, Integer, Named},
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::{
     call::Call,
+    native::{MPI_Comm, MPI_Datatype, MPI_Request},
     requests::{Kind, persistent},
 };
 
@@ -27,6 +27,15 @@ pub(crate) enum When {
     Later(*mut MPI_Request),
     /// After each start of this request.
     AtStart(*mut MPI_Request),
+}
+
+impl When {
+    /// Returns `true` if such calls are forwarded unchanged: in some libraries, persistent collective calls
+    /// cannot be started again.
+    #[inline]
+    fn is_left_alone(self) -> bool {
+        matches!(self, Self::AtStart(_)) && !running().has_persistent_collectives
+    }
 }
 
 /// Makes a call with a buffer that is sent and one that is received into.
@@ -45,7 +54,7 @@ pub(crate) unsafe fn two<S: Named, R: Named>(
     when: When,
     next: impl FnOnce((*const c_void, S), (*mut c_void, R)) -> c_int,
 ) -> c_int {
-    if send.1.stays() && receive.1.stays() {
+    if when.is_left_alone() || send.1.stays() && receive.1.stays() {
         return next(send, receive);
     }
     let asked = Asked { communicator, root, from: send.0, to: receive.0 };
@@ -91,7 +100,7 @@ pub(crate) unsafe fn broadcast<A: Named>(
     when: When,
     next: impl FnOnce((*mut c_void, A)) -> c_int,
 ) -> c_int {
-    if buffer.1.stays() {
+    if when.is_left_alone() || buffer.1.stays() {
         return next(buffer);
     }
     let asked = Asked { communicator, root, from: buffer.0, to: buffer.0 };

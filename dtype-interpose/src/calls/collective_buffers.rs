@@ -5,13 +5,12 @@ use std::{
     os::raw::{c_int, c_void},
 };
 
-use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
-
 use super::members::BlockCounts;
 use crate::{
     call::{Call, SUCCESS, list},
     datatype_cache::{is_known, stays},
     first_use::is_small,
+    native::{MPI_Comm, MPI_Datatype, MPI_Request},
     profile::is_counting,
     requests::{Kind, Work, keep},
     staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},

@@ -2,10 +2,11 @@
 
 use std::{os::raw::c_int, slice};
 
-use mpi::ffi::{self, MPI_Request, MPI_Status};
+use dtype_mpi::constants::{MPI_ERR_IN_STATUS, MPI_ERR_PENDING};
 
 use crate::{
     call::{SUCCESS, list},
+    native::{self, MPI_Request, MPI_Status},
     requests::{self, End, Pending},
 };
 
@@ -181,7 +182,7 @@ pub(crate) unsafe fn free(request: *mut MPI_Request, next: impl FnOnce() -> c_in
         match requests::take(list(request, 1)).pop() {
             Some((_, pending)) if pending.is_active() => {
                 pending.leave();
-                *request = ffi::RSMPI_REQUEST_NULL;
+                *request = native::MPI_REQUEST_NULL();
                 SUCCESS
             }
             _ => next(),
@@ -310,8 +311,8 @@ unsafe fn asked<'a>(
 fn is_in_status(code: c_int) -> bool {
     let mut class = SUCCESS;
     // SAFETY: promise 1. The library has returned the code, and there is room for its class.
-    unsafe { ffi::MPI_Error_class(code, &raw mut class) };
-    class == ffi::MPI_ERR_IN_STATUS as c_int
+    unsafe { native::MPI_Error_class(code, &raw mut class) };
+    class == MPI_ERR_IN_STATUS()
 }
 
 /// Returns the state of a request after a call with errors in statuses.
@@ -322,15 +323,14 @@ unsafe fn end_by_status(status: *const MPI_Status) -> End {
     // SAFETY: the caller's condition.
     match unsafe { (*status).MPI_ERROR } {
         SUCCESS => End::Done,
-        code if code == ffi::MPI_ERR_PENDING as c_int => End::NotYet,
+        code if code == MPI_ERR_PENDING() => End::NotYet,
         _ => End::Failed,
     }
 }
 
 /// Returns the program's statuses. If the program ignores them, returns `count` statuses in `own` instead.
 fn own_statuses(own: &mut Vec<MPI_Status>, count: c_int, of_program: *mut MPI_Status) -> *mut MPI_Status {
-    // SAFETY: constants of the library.
-    let ignored = unsafe { [ffi::RSMPI_STATUSES_IGNORE, ffi::RSMPI_STATUS_IGNORE] };
+    let ignored = [native::MPI_STATUSES_IGNORE(), native::MPI_STATUS_IGNORE()];
     if !ignored.contains(&of_program) {
         return of_program;
     }

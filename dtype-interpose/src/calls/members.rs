@@ -4,7 +4,8 @@
 use std::os::raw::{c_int, c_void};
 
 use dtype_mpi::constants::{MPI_IN_PLACE, MPI_ROOT};
-use mpi::ffi::{self, MPI_Comm};
+
+use crate::native::{self, MPI_Comm};
 
 /// The numbers of blocks that this rank sends and receives: 0 if the buffer is not significant.
 #[derive(Clone, Copy, Default)]
@@ -105,17 +106,17 @@ impl Asked {
         // SAFETY: promises 1 and 2 for the communicator, whose topology is tested before it is queried;
         // constants of the library; there is room for an integer each.
         unsafe {
-            ffi::MPI_Topo_test(communicator, &raw mut topology);
-            if topology == ffi::RSMPI_CART {
-                ffi::MPI_Cartdim_get(communicator, &raw mut from);
+            native::MPI_Topo_test(communicator, &raw mut topology);
+            if topology == native::MPI_CART() {
+                native::MPI_Cartdim_get(communicator, &raw mut from);
                 keeps = is_at_an_edge(communicator, from);
                 (from, to) = (2 * from, 2 * from);
-            } else if topology == ffi::RSMPI_DIST_GRAPH {
+            } else if topology == native::MPI_DIST_GRAPH() {
                 let weighted = &raw mut weighted;
-                ffi::MPI_Dist_graph_neighbors_count(communicator, &raw mut from, &raw mut to, weighted);
-            } else if topology == ffi::RSMPI_GRAPH {
-                ffi::MPI_Comm_rank(communicator, &raw mut rank);
-                ffi::MPI_Graph_neighbors_count(communicator, rank, &raw mut from);
+                native::MPI_Dist_graph_neighbors_count(communicator, &raw mut from, &raw mut to, weighted);
+            } else if topology == native::MPI_GRAPH() {
+                native::MPI_Comm_rank(communicator, &raw mut rank);
+                native::MPI_Graph_neighbors_count(communicator, rank, &raw mut from);
                 to = from;
             }
         }
@@ -135,7 +136,7 @@ unsafe fn is_at_an_edge(communicator: MPI_Comm, dimensions: c_int) -> bool {
     // SAFETY: promises 1 and 2 for the communicator; each list has an item for each dimension.
     unsafe {
         let periodic = are_periodic.as_mut_ptr();
-        ffi::MPI_Cart_get(communicator, dimensions, sizes.as_mut_ptr(), periodic, places.as_mut_ptr());
+        native::MPI_Cart_get(communicator, dimensions, sizes.as_mut_ptr(), periodic, places.as_mut_ptr());
     }
     let sides = sizes.iter().zip(are_periodic).zip(places);
     sides.into_iter().any(|((size, periodic), place)| *periodic == 0 && (*place == 0 || *place == size - 1))
@@ -164,12 +165,12 @@ impl Members {
         let (mut rank, mut size, mut between) = (0, 0, 0);
         // SAFETY: promises 1 and 2 for the communicator; there is room for an integer each.
         unsafe {
-            ffi::MPI_Comm_rank(communicator, &raw mut rank);
-            ffi::MPI_Comm_test_inter(communicator, &raw mut between);
+            native::MPI_Comm_rank(communicator, &raw mut rank);
+            native::MPI_Comm_test_inter(communicator, &raw mut between);
             if between == 0 {
-                ffi::MPI_Comm_size(communicator, &raw mut size);
+                native::MPI_Comm_size(communicator, &raw mut size);
             } else {
-                ffi::MPI_Comm_remote_size(communicator, &raw mut size);
+                native::MPI_Comm_remote_size(communicator, &raw mut size);
             }
         }
         Self { rank, size: usize::try_from(size).unwrap_or(0), has_other_group: between != 0 }

@@ -3,10 +3,9 @@
 
 use std::os::raw::c_int;
 
-use mpi::ffi::{MPI_Datatype, MPI_Request, MPI_Win};
-
 use crate::{
     call::Call,
+    native::{MPI_Datatype, MPI_Request, MPI_Win},
     requests::{Kind, Work, keep},
     staged::Argument,
     windows::{self, Move, Shared},

@@ -2,12 +2,11 @@
 
 use std::os::raw::c_int;
 
-use dtype_mpi::Library;
-use mpi::ffi::{MPI_Comm, MPI_Request, MPI_Status};
+use dtype_mpi::running;
 
 use crate::{
-    built_for::Current,
     call::Call,
+    native::{MPI_Comm, MPI_Request, MPI_Status},
     requests::{Kind, Work, keep, persistent},
     staged::{Argument, Incoming, Outgoing, StagedBlock},
 };
@@ -187,7 +186,7 @@ pub(crate) unsafe fn exchange_later(
     request: *mut MPI_Request,
     next: impl FnOnce(Argument, Argument) -> c_int,
 ) -> c_int {
-    if Current::REPORTS_EXCHANGES {
+    if running().reports_exchanges {
         // SAFETY: promises 1 to 3 for the arguments.
         let (outgoing, mut incoming) =
             unsafe { (Outgoing::of(call, sent, communicator), Incoming::message(call, received)) };
@@ -219,7 +218,7 @@ pub(crate) unsafe fn replace_later(
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
     let replaced = Argument { is_read: true, ..replaced };
-    if Current::REPORTS_EXCHANGES {
+    if running().reports_exchanges {
         // SAFETY: promises 1 to 3 for the arguments.
         let packed = unsafe { Incoming::replaced(call, replaced, communicator) };
         // SAFETY: conditions 1 and 2, as of the caller. The buffer has room for the message that replaces the

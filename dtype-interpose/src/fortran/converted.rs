@@ -7,13 +7,10 @@
 //! converted as Open MPI does it.
 
 use std::{
-    ffi::CStr,
     os::raw::{c_int, c_void},
     ptr,
     sync::OnceLock,
 };
-
-use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status, MPI_Win};
 
 use super::{Integer, if_any};
 use crate::{
@@ -23,6 +20,7 @@ use crate::{
         members::{Asked, BlockCounts, in_place},
     },
     datatype_cache::is_known,
+    native::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status, MPI_Win},
 };
 
 /// An argument, converted from its form in Fortran to that in C.
@@ -63,8 +61,7 @@ impl Addresses {
     fn get() -> &'static Self {
         static ADDRESSES: OnceLock<Addresses> = OnceLock::new();
         ADDRESSES.get_or_init(|| {
-            // SAFETY: the names end in a zero.
-            let of = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize };
+            let of = |name| native::first(name) as usize;
             Self {
                 bottom: of(c"mpi_fortran_bottom_"),
                 in_place: of(c"mpi_fortran_in_place_"),
@@ -139,7 +136,7 @@ impl FortranArgument for Type {
     unsafe fn of(fortran: *const Integer) -> Self {
         // SAFETY: promises 1 and 2: the pointer leads to a handle. `MPI_Type_f2c` converts an invalid handle
         // to null.
-        Self(unsafe { ffi::MPI_Type_f2c(*fortran) })
+        Self(unsafe { native::MPI_Type_f2c(*fortran) })
     }
 
     fn give(&mut self) -> MPI_Datatype {
@@ -162,7 +159,7 @@ impl FortranArgument for Communicator {
 
     unsafe fn of(fortran: *const Integer) -> Self {
         // SAFETY: promises 1 and 2: the pointer leads to the handle of a communicator.
-        Self(unsafe { ffi::MPI_Comm_f2c(*fortran) })
+        Self(unsafe { native::MPI_Comm_f2c(*fortran) })
     }
 
     fn give(&mut self) -> MPI_Comm {
@@ -192,7 +189,7 @@ type FortranWindow = Integer;
 /// Converts a window to a C handle.
 fn window_of(fortran: FortranWindow) -> MPI_Win {
     // SAFETY: promise 1. `MPI_Win_f2c` converts an invalid handle to null.
-    unsafe { ffi::MPI_Win_f2c(fortran) }
+    unsafe { native::MPI_Win_f2c(fortran) }
 }
 
 /// A displacement in a window.
@@ -220,8 +217,7 @@ impl FortranArgument for NewRequest {
     type C = *mut MPI_Request;
 
     unsafe fn of(fortran: *mut Integer) -> Self {
-        // SAFETY: a constant of the library.
-        Self(fortran, unsafe { ffi::RSMPI_REQUEST_NULL })
+        Self(fortran, native::MPI_REQUEST_NULL())
     }
 
     fn give(&mut self) -> *mut MPI_Request {
@@ -230,7 +226,7 @@ impl FortranArgument for NewRequest {
 
     unsafe fn finish(&mut self) {
         // SAFETY: promises 1 and 2: the pointer has room for a handle. The call has set the request.
-        unsafe { *self.0 = ffi::MPI_Request_c2f(self.1) };
+        unsafe { *self.0 = native::MPI_Request_c2f(self.1) };
     }
 }
 
@@ -243,7 +239,7 @@ impl FortranArgument for Message {
 
     unsafe fn of(fortran: *mut Integer) -> Self {
         // SAFETY: promises 1 and 2: the pointer leads to the handle of a message.
-        Self(fortran, unsafe { ffi::MPI_Message_f2c(*fortran) })
+        Self(fortran, unsafe { native::MPI_Message_f2c(*fortran) })
     }
 
     fn give(&mut self) -> *mut MPI_Message {
@@ -252,7 +248,7 @@ impl FortranArgument for Message {
 
     unsafe fn finish(&mut self) {
         // SAFETY: promises 1 and 2: the pointer has room for a handle. The call has set the message.
-        unsafe { *self.0 = ffi::MPI_Message_c2f(self.1) };
+        unsafe { *self.0 = native::MPI_Message_c2f(self.1) };
     }
 }
 
@@ -275,14 +271,13 @@ impl FortranArgument for Status {
     }
 
     fn give(&mut self) -> *mut MPI_Status {
-        // SAFETY: a constant of the library.
-        if is_ignored(self.0) { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { &raw mut self.1 }
+        if is_ignored(self.0) { native::MPI_STATUS_IGNORE() } else { &raw mut self.1 }
     }
 
     unsafe fn finish(&mut self) {
         if !is_ignored(self.0) {
             // SAFETY: promises 1 and 2: the pointer has room for a status. The call has set the status.
-            unsafe { ffi::MPI_Status_c2f(&raw const self.1, self.0) };
+            unsafe { native::MPI_Status_c2f(&raw const self.1, self.0) };
         }
     }
 }
@@ -295,7 +290,7 @@ unsafe fn types(types: *const Integer, count: usize) -> Vec<MPI_Datatype> {
     // SAFETY: promise 2: the list has `count` items.
     let types = unsafe { list(types, c_int::try_from(count).unwrap_or(0)) };
     // SAFETY: promise 1. `MPI_Type_f2c` converts an invalid handle to null.
-    types.iter().map(|datatype| unsafe { ffi::MPI_Type_f2c(*datatype) }).collect()
+    types.iter().map(|datatype| unsafe { native::MPI_Type_f2c(*datatype) }).collect()
 }
 
 /// Makes a blocking call with a datatype for each rank, if messages of one of the datatypes may be packed.
@@ -339,23 +334,22 @@ unsafe fn asked(
         let given = unsafe { list(requests.cast_const(), count) };
         // SAFETY: promises 1 and 2 for the requests.
         let mut ours: Vec<_> =
-            given.iter().map(|request| unsafe { ffi::MPI_Request_f2c(*request) }).collect();
+            given.iter().map(|request| unsafe { native::MPI_Request_f2c(*request) }).collect();
         // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
         let mut set: Vec<MPI_Status> = vec![unsafe { std::mem::zeroed() }; ours.len()];
         let is_ignored = set.is_empty() || is_ignored(statuses);
-        // SAFETY: a constant of the library.
-        let none = unsafe { ffi::RSMPI_STATUSES_IGNORE };
+        let none = native::MPI_STATUSES_IGNORE();
         let (code, done) = call(ours.as_mut_ptr(), if is_ignored { none } else { set.as_mut_ptr() });
         for (i, request) in ours.into_iter().enumerate() {
             // SAFETY: promises 1 and 2: the list has `count` requests, and `i` is less.
-            unsafe { *requests.add(i) = ffi::MPI_Request_c2f(request) };
+            unsafe { *requests.add(i) = native::MPI_Request_c2f(request) };
         }
         let done = if is_ignored { 0 } else { usize::try_from(done).unwrap_or(0) };
         let integers = size_of::<MPI_Status>() / size_of::<Integer>();
         for (i, status) in set.iter().enumerate().take(done) {
             // SAFETY: promises 1 and 2: there is room for `done` statuses, and `i` is less. A status has as
             // many integers in Fortran as in C.
-            unsafe { ffi::MPI_Status_c2f(status, statuses.add(i * integers)) };
+            unsafe { native::MPI_Status_c2f(status, statuses.add(i * integers)) };
         }
         code
     })
@@ -382,7 +376,7 @@ unsafe fn type_commit(datatype: *const Integer, next: impl FnOnce() -> c_int) ->
     let code = next();
     // SAFETY: promises 1 and 2 for the datatype, which is committed if the call has succeeded.
     unsafe {
-        let converted = ffi::MPI_Type_f2c(*datatype);
+        let converted = native::MPI_Type_f2c(*datatype);
         init_finalize::type_commit(&raw const converted, || code)
     }
 }

@@ -6,19 +6,12 @@
 //! no requests or windows are registered, the call is forwarded unchanged to the next Fortran function.
 //! Otherwise the arguments are passed to the C function, or to the handler.
 
-use std::os::raw::{c_int, c_void};
+use std::os::raw::c_int;
 
-use crate::{call::Call, requests};
+use crate::requests;
 
 /// `INTEGER`, which is a C `int` in all libraries that are supported.
 type Integer = c_int;
-
-/// Returns the next Fortran function of the call's name.
-fn next_of(call: &Call) -> *mut c_void {
-    let next = call.next(std::ptr::null_mut());
-    assert!(!next.is_null(), "a program in Fortran has the library's functions for it");
-    next
-}
 
 /// Ends a call: stores its code, or forwards the call unchanged if there is no code. Then tests the requests
 /// that the program has freed.
@@ -42,7 +35,7 @@ fn if_any(run: impl FnOnce() -> c_int) -> Option<c_int> {
 
 /// The items that the exported functions of both kinds of bindings use.
 mod exported {
-    pub(super) use super::{finish, next_of};
+    pub(super) use super::finish;
     pub(super) use crate::{
         call::Call,
         calls::{init_finalize, one_sided},

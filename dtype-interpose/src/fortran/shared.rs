@@ -7,26 +7,23 @@ use std::{
     sync::OnceLock,
 };
 
-use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, MPI_Win};
-
 use super::{Integer, if_any};
-use crate::call::SUCCESS;
+use crate::{
+    call::SUCCESS,
+    native::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, MPI_Win},
+};
 
 /// Converts a pointer to statuses for C: the constants for ignored statuses have other addresses in Fortran.
 fn status(of_program: *mut MPI_Status) -> *mut MPI_Status {
     static IGNORED: OnceLock<[usize; 2]> = OnceLock::new();
     let ignored = IGNORED.get_or_init(|| {
         [c"MPI_F08_STATUS_IGNORE", c"MPI_F08_STATUSES_IGNORE"].map(|name| {
-            // SAFETY: the name ends in a zero, and is that of a pointer (MPI 4.1 section 19.3.5). Null is
-            // checked for.
-            unsafe {
-                let place = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).cast::<usize>();
-                if place.is_null() { 0 } else { *place }
-            }
+            let place = native::first(name).cast::<usize>();
+            // SAFETY: the name is that of a pointer (MPI 4.1 section 19.3.5).
+            if place.is_null() { 0 } else { unsafe { *place } }
         })
     });
-    // SAFETY: a constant of the library, which has the same value for one status and for many.
-    if ignored.contains(&(of_program as usize)) { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { of_program }
+    if ignored.contains(&(of_program as usize)) { native::MPI_STATUS_IGNORE() } else { of_program }
 }
 
 type FortranWindow = MPI_Win;
@@ -49,13 +46,13 @@ fn first() -> Integer {
         // consists of integers; constants of the library; a send to `MPI_PROC_NULL` reads no buffer; there is
         // room for all that is set.
         unsafe {
-            let waitany = libc::dlsym(libc::RTLD_NEXT, c"mpi_waitany_f08_".as_ptr());
+            let waitany = native::behind(c"mpi_waitany_f08_");
             if !waitany.is_null() {
                 let waitany: Waitany = std::mem::transmute(waitany);
-                let (mut request, mut status) = (ffi::RSMPI_REQUEST_NULL, std::mem::zeroed());
-                let (nobody, own) = (ffi::RSMPI_PROC_NULL, ffi::RSMPI_COMM_SELF);
+                let (mut request, mut status) = (native::MPI_REQUEST_NULL(), std::mem::zeroed());
+                let (nobody, own) = (native::MPI_PROC_NULL(), native::MPI_COMM_SELF());
                 let request = &raw mut request;
-                ffi::PMPI_Isend(ptr::null(), 0, ffi::RSMPI_UINT8_T, nobody, 0, own, request);
+                native::PMPI_Isend(ptr::null(), 0, native::MPI_UINT8_T(), nobody, 0, own, request);
                 waitany(&1, request, &raw mut index, &raw mut status, &raw mut code);
             }
         }

@@ -320,7 +320,7 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
 /// example. An unsupported library has the name of the library whose handles it has, and the version 0.
 pub fn table_library() -> String {
     let library = running();
-    format!("{}-{}", library.name, library.major)
+    format!("{}-{}", library.name, library.version.0)
 }
 
 /// Returns the library whose rows [`Wire::Auto`](super::Wire::Auto) uses if nothing was

@@ -1,7 +1,5 @@
-/* A program that seems to run with another MPI library, because it has a symbol of that library. */
+/* A program that begins MPI and ends it. */
 #include <mpi.h>
-
-int SYMBOL;
 
 int main(int arguments, char **argument) {
     MPI_Init(&arguments, &argument);
