@@ -216,7 +216,7 @@ fn write_all(cases: &[Case], folder: &Path, format: &str, ending: &str) -> Vec<S
 
 /// Returns a compiler of the tested library: the name of its C compiler with `mpicc` replaced.
 fn compiler(beginning: &str) -> String {
-    let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    let mpicc = xtask::launch::mpicc();
     let (folder, name) = mpicc
         .rsplit_once('/')
         .map_or(("", &mpicc[..]), |(_, name)| (&mpicc[..mpicc.len() - name.len()], name));

@@ -1,5 +1,5 @@
-//! Writes the exported functions from the table of calls, for one binary interface of MPI: that of Open MPI, or
-//! by the features of this crate that of MPICH (`mpich`) or of MPI 5 (`abi`).
+//! Writes the exported functions from the table of calls, for one binary interface of MPI: that of Open MPI,
+//! or by the features of this crate that of MPICH (`mpich`) or of MPI 5 (`abi`).
 
 mod arguments;
 mod c;

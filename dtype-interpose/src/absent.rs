@@ -1,6 +1,6 @@
 //! The functions that the MPI library lacks. Programs ask for functions of newer versions of the standard by
-//! their names, as mpi4py does, and must not find those of this library alone. The dynamic linker shows what an
-//! object defines, so the definitions of this library are taken back before the program begins.
+//! their names, as mpi4py does, and must not find those of this library alone. The dynamic linker shows what
+//! an object defines, so the definitions of this library are taken back before the program begins.
 
 use std::{
     ffi::CStr,
@@ -56,14 +56,14 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Makes an entry one of a symbol without a value, which the dynamic linker passes over. The entry stays as it
-/// is if its page cannot be written to.
+/// Makes an entry one of a symbol without a value, which the dynamic linker passes over. The entry stays as
+/// it is if its page cannot be written to.
 ///
 /// # Safety
 /// 1. The entry belongs to the table of symbols of a loaded object, which only the dynamic linker reads.
 unsafe fn take_back(entry: *mut libc::Elf64_Sym) {
-    // SAFETY: by condition 1, the pages are mapped, and readable; nobody else writes to them before the program
-    // begins.
+    // SAFETY: by condition 1, the pages are mapped, and readable; nobody else writes to them before the
+    // program begins.
     unsafe {
         let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096);
         let first = entry as usize / page * page;

@@ -8,12 +8,13 @@
 //! in the same way. All other calls are forwarded unchanged. docs/preload.md gives the reasons.
 //!
 //! - `native`: the types and functions of MPI as programs pass them; `call`: an intercepted call, and the
-//!   function that it is forwarded to; `absent`: the functions that the MPI library lacks; `mode`: the environment variables; `table`: all functions of MPI by
-//!   their roles; `tools` and `imports`: other tools and the program's own imports;
-//! - `first_use`: when a datatype is planned; `datatype_cache`: the plans and
-//!   packed datatypes of datatypes; `engine`: how messages of a datatype are packed; `doubts`: datatypes that
-//!   the MPI library may pack otherwise; `policy`: which messages are packed; `peers` and `truncation_guard`:
-//!   the search for peers and the gap in packed buffers, for the libraries that need them;
+//!   function that it is forwarded to; `absent`: the functions that the MPI library lacks; `mode`: the
+//!   environment variables; `table`: all functions of MPI by their roles; `tools` and `imports`: other tools
+//!   and the program's own imports;
+//! - `first_use`: when a datatype is planned; `datatype_cache`: the plans and packed datatypes of datatypes;
+//!   `engine`: how messages of a datatype are packed; `doubts`: datatypes that the MPI library may pack
+//!   otherwise; `policy`: which messages are packed; `peers` and `truncation_guard`: the search for peers and
+//!   the gap in packed buffers, for the libraries that need them;
 //! - `staged`: the program's buffer beside its packed buffer; `requests`: the packed buffers of nonblocking
 //!   and persistent calls; `windows`: those of one-sided calls;
 //! - `calls`: a handler for each kind of call, by chapter of the standard; `exports`: the exported functions,

@@ -1,6 +1,6 @@
 //! The types, constants and functions of MPI in the binary interface that this library is built for, since it
-//! stands between programs and the MPI library. `mpi::ffi` has the types that all interfaces share: its handles
-//! are as wide as the widest, and are converted where `dtype-mpi` and `dtype-runtime` take them.
+//! stands between programs and the MPI library. `mpi::ffi` has the types that all interfaces share: its
+//! handles are as wide as the widest, and are converted where `dtype-mpi` and `dtype-runtime` take them.
 //!
 //! The build script passes the interface as `cfg(abi)`. Only the width of handles, the layout of statuses and
 //! the Fortran bindings depend on it. Everything else is asked of the library that runs.
@@ -114,7 +114,8 @@ pub(crate) fn MPI_STATUSES_IGNORE() -> *mut MPI_Status {
 }
 
 /// Returns `true` if a datatype that no intercepted call has committed may be one of a message: MPICH's
-/// `mpi_f08` creates a datatype for each array section. The two highest bits of a handle mark predefined ones.
+/// `mpi_f08` creates a datatype for each array section. The two highest bits of a handle mark predefined
+/// ones.
 #[inline]
 pub(crate) fn may_be_a_section(datatype: MPI_Datatype) -> bool {
     const BUILTIN: usize = 1;
@@ -147,8 +148,8 @@ impl Function {
         self.name
     }
 
-    /// Returns the address. Ends the program if the MPI library lacks the function, or is not the one that this
-    /// library is built for.
+    /// Returns the address. Ends the program if the MPI library lacks the function, or is not the one that
+    /// this library is built for.
     #[inline]
     pub fn address(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Acquire);

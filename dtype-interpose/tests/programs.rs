@@ -20,7 +20,7 @@ use std::{
 
 use dtype_report::{FirstUse, Report, Usage};
 use object::{Object, ObjectSymbol};
-use xtask::launch;
+use xtask::launch::{self, mpicc};
 
 #[path = "../build/arguments.rs"]
 #[allow(dead_code, reason = "the types are compared, not the rest")]
@@ -59,9 +59,7 @@ fn built_for(abi: &str) -> PathBuf {
 
 /// Returns the folder for programs that are compiled for the MPI library of the test.
 fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(mpicc().replace('/', "-"));
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    launch::folder(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
 /// Compiles a program with a compiler of the MPI library.
@@ -73,10 +71,6 @@ fn compiled(compiler: &str, options: &[&str], source: &str, name: &str) -> PathB
     let output = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"));
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     program
-}
-
-fn mpicc() -> String {
-    env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
 }
 
 /// Returns `mpi.h` after the preprocessor.
@@ -481,6 +475,34 @@ fn functions_of_fortran_that_follow_are_intercepted() {
     }
     assert!(found >= 20, "{found} symbols");
     assert!(missing.is_empty(), "neither intercepted nor by a function of C: {missing:?}");
+}
+
+/// Checks that programs in Rust, which look up functions of MPI and import none, cannot bypass the preloaded
+/// library.
+#[test]
+fn functions_of_the_crate_that_follow_are_intercepted() {
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-sys/functions.txt")).unwrap();
+    let names: Vec<_> = text.lines().filter_map(|line| line.split_once('(')).map(|(name, _)| name).collect();
+    let names = names.into_iter().filter(|name| name.starts_with("MPI_"));
+    let own = symbols(&fs::canonicalize(library()).unwrap()).defined;
+    let mut found = 0;
+    for name in names {
+        let role_of = |name: &str| table::FUNCTIONS.iter().find(|of| of.name == name).map(|of| of.role);
+        let role = role_of(name).or_else(|| role_of(name.strip_suffix("_c")?));
+        assert!(role.is_some(), "{name} has no role");
+        if role.is_some_and(|role| FOLLOWING.contains(&role)) {
+            found += 1;
+            assert!(own.contains(name), "{name} is not intercepted");
+        }
+    }
+    assert!(found > 40, "{found} functions");
+}
+
+#[test]
+fn a_program_in_rust_goes_packed() {
+    launch::build("dtype-interpose", &["--example=structs"]).unwrap();
+    let program = env::current_exe().unwrap().parent().unwrap().with_file_name("examples").join("structs");
+    assert_eq!(counted(&[program.as_os_str()], &[("DTYPE_PLAN", "first".into())]), [40, 40]);
 }
 
 /// Checks that programs find the functions that the MPI library has, and no others.
@@ -1053,7 +1075,8 @@ fn the_command_knows_settings_folders_and_wrappers() {
     let setting = format!("LD_LIBRARY_PATH={}", commands.display());
     for command in [&["env", &setting, program][..], &["mpiexec", "-x", &setting, program]] {
         let said = printed(command, &[]);
-        assert!(said.starts_with("dtype: ") && said.contains(other.to_str().unwrap()), "{said}");
+        // It is preloaded, too, or refused by its name.
+        assert!(said.contains(other.to_str().unwrap()), "{said}");
     }
 }
 

@@ -96,6 +96,7 @@ documents! {
     index_lists "../../docs/guide/index-lists.md"
     messages "../../docs/guide/messages.md"
     files_and_windows "../../docs/guide/files-and-windows.md"
+    python_extension "../../docs/guide/python-extension.md"
     debugging "../../docs/guide/debugging.md"
     format_of_messages "../../docs/messages.md"
 }

@@ -109,6 +109,23 @@ fn a_checkpoint_is_read_by_c_and_by_numpy() {
 
 #[cfg(feature = "mpi")]
 #[test]
+fn python_sends_columns_by_rust() {
+    use xtask::launch;
+
+    // Without mpi4py, `cargo xtask test` says that it is missing.
+    let Ok(mpi4py) = launch::mpi4py() else { return };
+    launch::build("dtype-example-extension", &["--lib"]).unwrap();
+    let library = std::env::current_exe().unwrap().parent().unwrap().with_file_name("libextension.so");
+    let folder = launch::folder(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut command = launch::on_ranks(launch::mpiexec(), 3, "python3");
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/extension/program.py")).arg(library);
+    command.envs(launch::python(&launch::mpicc(), mpi4py, &folder).unwrap());
+    let finished = run(&mut command, Duration::from_mins(1)).unwrap();
+    succeeds(&finished, "3 ranks of Python have sent columns by Rust");
+}
+
+#[cfg(feature = "mpi")]
+#[test]
 fn a_matrix_is_transposed_by_datatypes_alone() {
     for ranks in [1, 4] {
         on_ranks(ranks, env!("CARGO_BIN_EXE_transpose"), "have transposed a matrix of 24 rows");

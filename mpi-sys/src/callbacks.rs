@@ -12,11 +12,7 @@ use std::{
     sync::Mutex,
 };
 
-use crate::{
-    convert,
-    library::{family, Family},
-    *,
-};
+use crate::{chosen::family, convert, library::Family, *};
 
 /// Makes a handle of MPICH one of the program.
 fn wide(handle: c_int) -> usize {

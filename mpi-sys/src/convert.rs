@@ -12,10 +12,7 @@ use std::{
     ptr,
 };
 
-use crate::{
-    library::{family, Family},
-    MPI_Comm, MPI_Status,
-};
+use crate::{chosen::family, library::Family, MPI_Comm, MPI_Status};
 
 /// A status of MPICH.
 #[repr(C)]

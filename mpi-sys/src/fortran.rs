@@ -2,11 +2,7 @@
 
 use std::{mem, os::raw::c_int};
 
-use crate::{
-    function::Function,
-    library::{family, Family},
-    *,
-};
+use crate::{chosen::family, function::Function, library::Family, *};
 
 macro_rules! handles {
     ($(

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use crate::library;
+use crate::chosen;
 
 /// A function of the MPI library.
 pub(crate) struct Function {
@@ -35,7 +35,7 @@ impl Function {
     #[cold]
     #[inline(never)]
     fn look_up(&self) -> *mut c_void {
-        let why = match library::chosen() {
+        let why = match chosen::chosen() {
             Ok(library) => match library.symbol(self.name) {
                 Some(address) => {
                     self.address.store(address.as_ptr(), Ordering::Relaxed);

@@ -11,9 +11,13 @@ use function::Function;
 use library::{Library, Value};
 
 mod callbacks;
+#[cfg_attr(not(target_os = "linux"), path = "unsupported.rs")]
+mod choice;
+mod chosen;
 mod convert;
 mod fortran;
 mod function;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod library;
 mod lifecycle;
 mod types;
@@ -34,7 +38,7 @@ include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 pub fn has(name: &str) -> bool {
     // Tools that are preloaded may have functions that the library lacks, but not under their second names.
     let name = format!("P{name}\0");
-    library::chosen().as_ref().is_ok_and(|library| library.symbol(&name).is_some())
+    chosen::chosen().as_ref().is_ok_and(|library| library.symbol(&name).is_some())
 }
 
 /// Returns a description of the MPI library: its version, its file, and why it was chosen.
@@ -42,5 +46,5 @@ pub fn has(name: &str) -> bool {
 /// # Errors
 /// The reason why there is none.
 pub fn chosen_library() -> Result<String, String> {
-    library::chosen().as_ref().map(ToString::to_string).map_err(Clone::clone)
+    chosen::chosen().as_ref().map(ToString::to_string).map_err(Clone::clone)
 }

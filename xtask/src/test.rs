@@ -214,6 +214,7 @@ const WITH_MPI: &[&str] = &[
     "--package=dtype-tests",
     "--package=dtype-compile-fail",
     "--package=dtype-examples",
+    "--package=dtype-example-extension",
     "--package=dtype-cli",
     "--package=dtype-interpose",
     "--features=dtype-cli/mpi,dtype-runtime/marshal,dtype-runtime/serde",
@@ -373,6 +374,7 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
             let _environment = library.enter(sh)?;
             let numpy = mpi::mpi4py(sh);
             let _folder = numpy.map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
+            let _selection = sh.push_env(xtask::launch::SELECTION, WITH_MPI.join(" "));
             count.cargo_test(sh, &[WITH_MPI, &["--test=examples"]].concat())
         }));
     }
@@ -397,8 +399,8 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
     steps
 }
 
-/// Runs the tests with the `mpi-sys` of the registry, for which each MPI library needs a build of its own, and
-/// libclang. The preloaded library is left out: it needs the `mpi-sys` of this repository.
+/// Runs the tests with the `mpi-sys` of the registry, for which each MPI library needs a build of its own,
+/// and libclang. The preloaded library is left out: it needs the `mpi-sys` of this repository.
 fn stock(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result<()> {
     if !mpi::exists(sh, "llvm-config") && mpi::install(sh, &["libclang-dev"]).is_err() {
         println!("not run: the `mpi-sys` of the registry needs libclang, which could not be installed");

@@ -76,9 +76,11 @@ fn write_crate(target: &Path, root: &Path, package: &str, contender: &str, sourc
         "rsmpi" => rsmpi.into(),
         _ => String::new(),
     };
+    let own = root.join("mpi-sys");
     let manifest = format!(
         "[package]\nname = \"{package}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\n{dependencies}\n\n[workspace]\n"
+         [dependencies]\n{dependencies}\n\n[patch.crates-io]\nmpi-sys = {{ path = \"{}\" }}\n\n[workspace]\n",
+        own.display()
     );
     let folder = target.join(package);
     fs::create_dir_all(folder.join("src"))?;

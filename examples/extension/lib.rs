@@ -1,0 +1,48 @@
+//! A library in Rust for programs in Python that use mpi4py. `program.py` calls it.
+
+use std::{mem::ManuallyDrop, os::raw::c_int, slice};
+
+use dtype_runtime::layout;
+use mpi::{
+    ffi::{MPI_Fint, RSMPI_Comm_f2c},
+    point_to_point,
+    raw::FromRaw,
+    topology::SimpleCommunicator,
+    traits::*,
+};
+
+/// Sends the last column of the matrix `from` to the next rank, and receives the first column of `to` from
+/// the previous one. Both matrices have `rows` rows of `columns` numbers. Returns 0, or 1 if they have no
+/// columns.
+///
+/// # Safety
+/// 1. `communicator` is the handle of a live communicator between ranks of one group (`py2f` in Python), and
+///    not `MPI_COMM_WORLD`.
+/// 2. Both addresses are those of `rows * columns` numbers, and nobody else uses those at `to`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shift(
+    communicator: MPI_Fint,
+    from: *const f64,
+    to: *mut f64,
+    rows: usize,
+    columns: usize,
+) -> c_int {
+    // SAFETY: condition 1. The communicator is the program's, and is not freed here.
+    let world = ManuallyDrop::new(unsafe { SimpleCommunicator::from_raw(RSMPI_Comm_f2c(communicator)) });
+    // SAFETY: condition 2.
+    let (from, to) = unsafe {
+        (slice::from_raw_parts(from, rows * columns), slice::from_raw_parts_mut(to, rows * columns))
+    };
+    let (rank, size) = (world.rank(), world.size());
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+    let last = columns.wrapping_sub(1);
+    let (Ok(sent), Ok(received)) =
+        (layout!(f64[rows][columns] => [.., last]), layout!(f64[rows][columns] => [.., 0]))
+    else {
+        return 1;
+    };
+    let (Ok(sent), Ok(mut received)) = (sent.of(from), received.of_mut(to)) else { return 1 };
+    let (next, previous) = (world.process_at_rank(next), world.process_at_rank(previous));
+    point_to_point::send_receive_into(&sent, &next, &mut received, &previous);
+    0
+}
