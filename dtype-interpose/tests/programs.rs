@@ -54,7 +54,7 @@ fn built_for(abi: &str) -> PathBuf {
     for ending in ["so", "a"] {
         fs::copy(built.with_extension(ending), own.with_extension(ending)).unwrap();
     }
-    launch::preloaded(&own).unwrap()
+    launch::without_spaces(&own).unwrap()
 }
 
 /// Returns the folder for programs that are compiled for the MPI library of the test.
@@ -859,7 +859,7 @@ fn other_tools_stand_before_and_behind() {
     for (options, name) in [(&["-DNEXT"][..], "next"), (&[], "pmpi")] {
         let options = [options, &["-shared", "-fPIC"]].concat();
         let tool = compiled(&mpicc(), &options, "tests/c/counter.c", &format!("libcounter-{name}.so"));
-        let tool = launch::preloaded(&tool).unwrap().display().to_string();
+        let tool = launch::without_spaces(&tool).unwrap().display().to_string();
         let own = library().display().to_string();
         for libraries in [format!("{tool}:{own}"), format!("{own}:{tool}")] {
             let output = run_with(&libraries, &structs, &[true, true], &[]);
@@ -887,7 +887,7 @@ fn tools_may_go_past_us_with_some_calls() {
     ] {
         let tool =
             compiled(&mpicc(), &[option, "-shared", "-fPIC"], "tests/c/past.c", &format!("lib{option}.so"));
-        let tool = launch::preloaded(&tool).unwrap().display().to_string();
+        let tool = launch::without_spaces(&tool).unwrap().display().to_string();
         let plain = lines(&suite, &[false, false], &programs);
         assert!(plain.len() >= 3 * 17, "{plain:?}");
         let libraries = format!("{tool}:{}", library().display());
@@ -915,7 +915,7 @@ fn a_message_that_the_library_packs_otherwise_is_named() {
     let (is_over, output) = started(&own.to_string(), "1");
     let all = "compared 400 messages with MPI_Pack and MPI_Unpack: 0 differ. 0 could not be compared.";
     assert!(is_over && output.contains(all), "{output}");
-    let both = format!("{own}:{}", launch::preloaded(&wrong).unwrap().display());
+    let both = format!("{own}:{}", launch::without_spaces(&wrong).unwrap().display());
     let (is_over, output) = started(&both, "1");
     let difference = "10000 elements of resized(struct(u8, f64, i16, f32)), committed in main (structs.c:";
     assert!(!is_over && output.contains(difference), "{output}");
@@ -1143,7 +1143,7 @@ fn threads_flush_one_window_at_the_same_time() {
     let program = compiled(&mpicc(), &["-pthread"], "tests/c/flush.c", "flush");
     let options = ["-DSLEEPS", "-shared", "-fPIC"];
     let tool = compiled(&mpicc(), &options, "tests/c/past.c", "libslow.so");
-    let libraries = format!("{}:{}", library().display(), launch::preloaded(&tool).unwrap().display());
+    let libraries = format!("{}:{}", library().display(), launch::without_spaces(&tool).unwrap().display());
     let output = run_with(&libraries, &[program.as_os_str()], &[true, true], &[]);
     let are_right = output.matches("6000 of 6000 numbers").count() == 4;
     assert!(are_right || output.contains("no threads"), "{output}");

@@ -1,7 +1,7 @@
 //! The demo: prints the solutions for a few layouts, and checks that values arrive byte for byte.
 //!
-//! `cargo xtask demo` runs the demo on 2 and 4 ranks of each MPI library. Without the feature `mpi`, the demo
-//! has only the parts that need no MPI.
+//! `cargo xtask demo` runs the demo on 2 and 4 ranks. With the argument `check` it measures no times, with
+//! `times` it does nothing else. Without the feature `mpi`, it has only the parts that need no MPI.
 
 mod layouts;
 
@@ -21,16 +21,20 @@ fn main() {
         print(panic);
         std::process::exit(1);
     }));
+    let argument = std::env::args().nth(1);
+    let does = |part| argument.as_deref().is_none_or(|wanted| wanted == part);
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
-    // The layouts do not depend on the number of ranks, so only one run prints them.
-    if world.rank() == 0 && world.size() == 2 {
-        layouts::describe();
+    if does("check") {
+        // The layouts do not depend on the number of ranks, so only one run prints them.
+        if world.rank() == 0 && world.size() == 2 {
+            layouts::describe();
+        }
+        world.barrier();
+        exchange::ring(&world);
+        exchange::sub_blocks(&world);
     }
-    world.barrier();
-    exchange::ring(&world);
-    exchange::sub_blocks(&world);
-    if world.size() == 2 {
+    if does("times") && world.size() == 2 {
         timing::table(&world);
     }
 }

@@ -38,7 +38,7 @@ fn spy() -> &'static Path {
         command.args(["count.c", "spy.c", "types.c"].map(|file| own.join(file)));
         let output = command.output().unwrap_or_else(|error| panic!("{mpicc}: {error}"));
         assert!(output.status.success(), "{mpicc}: {}", String::from_utf8_lossy(&output.stderr));
-        launch::preloaded(&library).expect("a path without spaces")
+        launch::without_spaces(&library).expect("a path without spaces")
     })
 }
 

