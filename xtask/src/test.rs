@@ -220,6 +220,55 @@ const WITH_MPI: &[&str] = &[
     "--features=dtype-cli/mpi,dtype-runtime/marshal,dtype-runtime/serde",
 ];
 
+/// The packages of both, with all of their features: those of a brief run, which compiles them once.
+const ALL: &[&str] = &[
+    "--package=dtype-core",
+    "--package=dtype-derive",
+    "--package=dtype-runtime",
+    "--package=dtype-report",
+    "--package=dtype-cli",
+    "--package=dtype-edition-*",
+    "--package=xtask",
+    "--package=dtype-mpi",
+    "--package=dtype-tests",
+    "--package=dtype-examples",
+    "--package=dtype-example-extension",
+    "--package=dtype-interpose",
+    "--features=dtype-core/picture,dtype-core/serde,dtype-cli/compilers,dtype-cli/mpi",
+    "--features=dtype-runtime/picture,dtype-runtime/half,dtype-runtime/marshal,dtype-runtime/nalgebra",
+    "--features=dtype-runtime/ndarray,dtype-runtime/serde,dtype-runtime/num-complex",
+    "--features=dtype-runtime/nalgebra-0_34",
+];
+
+/// The tests of [`ALL`] that need no ranks. A test checks that no file is missing.
+const WITHOUT_RANKS: [&str; 22] = [
+    "--lib",
+    "--bin=dtype",
+    "--bin=xtask",
+    "--test=command",
+    "--test=constant",
+    "--test=elements",
+    "--test=engine",
+    "--test=exhaustive",
+    "--test=formats",
+    "--test=inputs",
+    "--test=laws",
+    "--test=layout",
+    "--test=limits",
+    "--test=marshal",
+    "--test=message",
+    "--test=pack",
+    "--test=papers",
+    "--test=picture",
+    "--test=runs",
+    "--test=sources",
+    "--test=types",
+    "--test=written",
+];
+
+/// The cases that must not compile. trybuild compiles what they need for itself.
+const REFUSED: &[&str] = &["--package=dtype-compile-fail", "--no-default-features"];
+
 /// Tests without MPI that a brief run leaves out: large pictures, and many random layouts.
 const SLOW_WITHOUT_MPI: &[&str] = &[
     "--",
@@ -299,11 +348,16 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         }));
         steps.push(Step::new("rustdoc", 65, |sh, _| documented(sh, &libraries[0])));
     }
-    let (seconds, skipped) = if full { (320, [].as_slice()) } else { (195, SLOW_WITHOUT_MPI) };
-    steps.push(Step::new("without-mpi", seconds, move |sh, count| {
-        count.cargo_test(sh, &[WITHOUT_MPI, skipped].concat())
+    steps.push(Step::new("without-mpi", if full { 320 } else { 195 }, move |sh, count| {
+        if full {
+            return count.cargo_test(sh, WITHOUT_MPI);
+        }
+        count.cargo_test(sh, &[ALL, &WITHOUT_RANKS, SLOW_WITHOUT_MPI].concat())?;
+        count.cargo_test(sh, REFUSED)
     }));
-    steps.push(Step::new("structs", 15, structs));
+    steps.push(Step::new("structs", 15, move |sh, count| {
+        structs(sh, if full { WITHOUT_MPI } else { ALL }, count)
+    }));
     steps.push(Step::new("optimized", if full { 230 } else { 35 }, move |sh, count| {
         let cases = match extent {
             Extent::Brief => "200",
@@ -339,19 +393,22 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
 fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>> {
     let full = extent >= Extent::Full;
     let mut steps = Vec::new();
+    let packages = if full { WITH_MPI } else { ALL };
     let with_library = |name: &str, seconds, arguments: &'static [&'static str]| {
         Step::new(format!("{name}@{}", library.label()), seconds, move |sh: &Shell, count: &mut Count| {
             let _environment = library.enter(sh)?;
-            count.cargo_test(sh, &[WITH_MPI, arguments].concat())
+            count.cargo_test(sh, &[packages, arguments].concat())
         })
     };
     // The compiler's messages do not depend on the library.
     if full && i == 0 {
         steps.push(with_library("messages", 100, &["--test=compile_fail"]));
     }
-    // A brief run has only the scenarios for the second library.
+    // A brief run has only the scenarios for the second library, and the unit tests among those without MPI.
+    if full {
+        steps.push(with_library("units", if i == 0 { 35 } else { 5 }, &["--lib"]));
+    }
     if full || i == 0 {
-        steps.push(with_library("units", if full && i == 0 { 35 } else { 120 }, &["--lib"]));
         steps.push(with_library("doctests", 5, &["--doc"]));
     }
     let scenarios = match extent {
@@ -384,7 +441,7 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
         let seconds = if has_all { 300 } else { 130 };
         steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
             let _environment = library.enter(sh)?;
-            programs(sh, has_all, count)
+            programs(sh, packages, has_all, count)
         }));
     }
     if full {
@@ -463,7 +520,7 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
         for library in newest.into_iter().chain(mpi::abi(sh).into_iter().flatten()) {
             println!("programs as they are, on {}", library.version);
             let _environment = library.enter(sh)?;
-            preloaded(sh, &["--skip=fortran", "--skip=python"], count)?;
+            preloaded(sh, WITH_MPI, &["--skip=fortran", "--skip=python"], count)?;
         }
         Ok(())
     }));
@@ -491,7 +548,7 @@ fn on_two_nodes(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result
     let library = nodes.launcher(library)?;
     let _environment = library.enter(sh)?;
     count.cargo_test(sh, &[WITH_MPI, BRIEF_SCENARIOS].concat())?;
-    preloaded(sh, &["in_c", "collective", "verify"], count)
+    preloaded(sh, WITH_MPI, &["in_c", "collective", "verify"], count)
 }
 
 /// Runs the tests between ranks, optimized, with all cases of generated programs and types and of hostile
@@ -523,8 +580,8 @@ fn fortran_is_here(sh: &Shell) -> bool {
 }
 
 /// Tests the structs of compiled programs, which the command reads from debug information.
-fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
-    let mut arguments = [WITHOUT_MPI, &["--features=dtype-cli/compilers", "--test=structs", "--"]].concat();
+fn structs(sh: &Shell, packages: &[&str], count: &mut Count) -> Result<()> {
+    let mut arguments = [packages, &["--features=dtype-cli/compilers", "--test=structs", "--"]].concat();
     if !mpi::exists(sh, "c++") && mpi::install(sh, &["g++"]).is_err() {
         println!("not run: C++ programs, because no C++ compiler was found");
         arguments.push("--skip=cxx");
@@ -537,7 +594,7 @@ fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
 
 /// Tests the programs that the command writes, and programs that preload our library. They are compiled and
 /// run in the languages whose tools are installed.
-fn programs(sh: &Shell, has_all: bool, count: &mut Count) -> Result<()> {
+fn programs(sh: &Shell, packages: &[&str], has_all: bool, count: &mut Count) -> Result<()> {
     let mpi4py = mpi::mpi4py(sh);
     let _folder = mpi4py.as_ref().map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
     let mut skipped = Vec::new();
@@ -551,14 +608,14 @@ fn programs(sh: &Shell, has_all: bool, count: &mut Count) -> Result<()> {
     if !has_all {
         skipped.extend(LONG_PROGRAMS);
     }
-    preloaded(sh, &skipped, count)
+    preloaded(sh, packages, &skipped, count)
 }
 
 /// Tests programs that the command writes and programs that preload our library.
 /// `options` choose among the tests.
-fn preloaded(sh: &Shell, options: &[&str], count: &mut Count) -> Result<()> {
-    let _selection = sh.push_env(xtask::launch::SELECTION, WITH_MPI.join(" "));
-    count.cargo_test(sh, &[WITH_MPI, &["--test=programs", "--"], options].concat())
+fn preloaded(sh: &Shell, packages: &[&str], options: &[&str], count: &mut Count) -> Result<()> {
+    let _selection = sh.push_env(xtask::launch::SELECTION, packages.join(" "));
+    count.cargo_test(sh, &[packages, &["--test=programs", "--"], options].concat())
 }
 
 /// Runs the tests that need no MPI in Miri, which detects undefined behaviour that a normal run does not
@@ -674,5 +731,40 @@ impl Count {
                 _ => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::{ALL, WITHOUT_RANKS};
+
+    #[test]
+    fn a_brief_run_has_each_test_that_needs_no_ranks() {
+        /// The tests that start ranks or compile programs, which have steps of their own.
+        const OTHERS: [&str; 4] = ["examples", "programs", "ranks", "structs"];
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let folder = |package: &str| match package {
+            "dtype-tests" => "tests".to_owned(),
+            "dtype-examples" => "examples".to_owned(),
+            other => other.to_owned(),
+        };
+        let packages = ALL.iter().filter_map(|option| option.strip_prefix("--package="));
+        let mut found = 0;
+        for package in packages {
+            let tests = root.join(folder(package)).join("tests");
+            let Ok(entries) = fs::read_dir(&tests) else { continue };
+            for entry in entries {
+                let path = entry.unwrap().path();
+                let is_test = path.extension().is_some_and(|of| of == "rs") || path.join("main.rs").exists();
+                let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+                if is_test && !OTHERS.contains(&&*name) {
+                    found += 1;
+                    assert!(WITHOUT_RANKS.contains(&&*format!("--test={name}")), "{}", path.display());
+                }
+            }
+        }
+        assert_eq!(found + 3, WITHOUT_RANKS.len());
     }
 }
