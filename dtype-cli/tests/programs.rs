@@ -514,13 +514,16 @@ path = \"main.rs\"
 dtype-runtime = {{ path = {:?}, features = [\"num-complex\"] }}
 mpi = {{ version = \"0.8.2\", default-features = false, features = [\"complex\"] }}
 num-complex = \"0.4\"
+[patch.crates-io]
+mpi-sys = {{ path = {:?} }}
 [profile.dev]
 debug = \"line-tables-only\"
 [profile.dev.build-override]
 debug = false
 [workspace]
 ",
-        workspace.join("dtype-runtime")
+        workspace.join("dtype-runtime"),
+        workspace.join("mpi-sys")
     );
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::copy(workspace.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
@@ -528,7 +531,7 @@ debug = false
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--target-dir"]).arg(target);
     run(build.current_dir(&folder));
-    let output = run(&mut Command::new(target.join("debug/written")));
+    let output = run(&mut xtask::launch::on_ranks(xtask::launch::mpiexec(), 1, target.join("debug/written")));
     let lines: Vec<_> = output.lines().collect();
     assert_eq!(lines.len(), packed_by.len());
     for (line, i) in lines.iter().zip(packed_by) {

@@ -9,15 +9,25 @@ use std::{
     ptr,
 };
 
-use crate::{exports::NEWER, native};
+use crate::{
+    exports::NEWER,
+    native,
+    table::{self, Role},
+};
 
 /// Takes back the functions from MPI 4 on that nobody defines behind this library. An interpreter of Python
 /// loads MPI later. Then Open MPI is taken to lack them all, and other libraries are taken to have them.
 extern "C" fn begin() {
-    if native::behind(c"MPI_Init").is_null() && !cfg!(abi = "openmpi") {
+    let is_known = !native::behind(c"MPI_Init").is_null();
+    if !is_known && !cfg!(abi = "openmpi") {
         return;
     }
-    let lacking = NEWER.iter().filter(|name| native::behind(name).is_null());
+    // A request that completes past this library would not be unpacked.
+    let completes = |name: &CStr| {
+        table::functions(Role::CompletesRequests).any(|of| of.name.as_bytes() == name.to_bytes())
+    };
+    let lacking =
+        NEWER.iter().filter(|name| native::behind(name).is_null() && (is_known || !completes(name)));
     for symbol in lacking.filter_map(|name| own_symbol(name)) {
         // SAFETY: the symbol is in the table of this library.
         unsafe { take_back(symbol) };

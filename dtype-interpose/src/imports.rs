@@ -31,12 +31,15 @@ pub(crate) struct Objects {
     segments: Vec<(Range<usize>, usize)>,
     /// The functions of MPI that the objects import, except those of the MPI library itself.
     pub imports: Vec<Import>,
+    /// The beginnings of the names of the files of the MPI library.
+    of_mpi: &'static [&'static str],
 }
 
 impl Objects {
     /// Reads the objects that are loaded now.
     pub fn now() -> Self {
-        let mut found = Self::default();
+        // The library is not asked while the loader is locked.
+        let mut found = Self { of_mpi: running().files, ..Self::default() };
         // SAFETY: `visit` has the type of the callback. The loader passes it the pointer to `found`, which
         // lives until `dl_iterate_phdr` returns.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
@@ -157,7 +160,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, list: *mut c
             libc::PT_LOAD => {
                 list.segments.push((start..start.saturating_add(number(header.p_memsz)), object));
             }
-            libc::PT_DYNAMIC if !is_part_of_mpi(file) => {
+            libc::PT_DYNAMIC if !is_part_of_mpi(file, list.of_mpi) => {
                 let section = start as *const [u64; 2];
                 // SAFETY: condition 1 of `read` and of `undefined`: `section` is the dynamic section of an
                 // object that the loader has loaded.
@@ -181,7 +184,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, list: *mut c
 }
 
 /// Returns `true` if a file is the MPI library itself, or one of its plugins or bindings.
-fn is_part_of_mpi(file: &CStr) -> bool {
+fn is_part_of_mpi(file: &CStr, of_mpi: &[&str]) -> bool {
     let name = Path::new(OsStr::from_bytes(file.to_bytes())).file_name().unwrap_or_default();
-    running().files.iter().any(|front| name.as_bytes().starts_with(front.as_bytes()))
+    of_mpi.iter().any(|front| name.as_bytes().starts_with(front.as_bytes()))
 }

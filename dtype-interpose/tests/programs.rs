@@ -503,6 +503,9 @@ fn a_program_in_rust_goes_packed() {
     launch::build("dtype-interpose", &["--example=structs"]).unwrap();
     let program = env::current_exe().unwrap().parent().unwrap().with_file_name("examples").join("structs");
     assert_eq!(counted(&[program.as_os_str()], &[("DTYPE_PLAN", "first".into())]), [40, 40]);
+    // The command knows it by its mark.
+    let report = reported_by_run(&launch::on_ranks(launch::mpiexec(), 2, &program), "reported in rust");
+    assert_eq!(counts(Some(report)), [20, 20]);
 }
 
 /// Checks that programs find the functions that the MPI library has, and no others.

@@ -145,8 +145,15 @@ fn candidates() -> Vec<(String, String)> {
     let launcher = if is_privileged() { None } else { found() };
     if let Some((program, name)) = launcher {
         let why = format!("the library of the launcher {}", program.display());
-        let of_open_mpi = OPEN_MPI_LAUNCHERS.iter().any(|own| name.starts_with(own));
-        let names = if of_open_mpi { [OPEN_MPI, &[]] } else { [MPICH, ABI] }.concat();
+        let is_one_of = |own: &[&str]| own.iter().any(|own| name.starts_with(own));
+        let names = if is_one_of(&OPEN_MPI_LAUNCHERS) {
+            OPEN_MPI.to_owned()
+        } else if is_one_of(&MPICH_LAUNCHERS) {
+            [MPICH, ABI].concat()
+        } else {
+            // The name does not tell. Only one of them is beside the launcher.
+            [OPEN_MPI, MPICH, ABI].concat()
+        };
         all.extend(beside(&program, &names).into_iter().map(|file| (file, why.clone())));
         all.extend(names.iter().map(|name| ((*name).to_owned(), why.clone())));
     }
@@ -169,8 +176,11 @@ fn beside(launcher: &Path, names: &[&str]) -> Vec<String> {
 /// The beginnings of the names of Open MPI's launchers.
 const OPEN_MPI_LAUNCHERS: [&str; 5] = ["orterun", "orted", "prte", "mpirun.openmpi", "mpiexec.openmpi"];
 
+/// The beginnings of the names of MPICH's launchers and those of its kin.
+const MPICH_LAUNCHERS: [&str; 4] = ["hydra", "mpiexec.hydra", "pmi_proxy", "mpiexec.mpich"];
+
 /// The programs that start ranks.
-const LAUNCHERS: [&str; 12] = [
+const LAUNCHERS: [&str; 13] = [
     "orterun",
     "orted",
     "prterun",
@@ -183,6 +193,7 @@ const LAUNCHERS: [&str; 12] = [
     "mpiexec.mpich",
     "mpiexec.openmpi",
     "mpiexec",
+    "mpirun",
 ];
 
 /// Returns the launcher among the ancestors of this process, the nearest one, and its name.

@@ -43,6 +43,9 @@ pub fn has(name: &str) -> bool {
 
 /// Returns a description of the MPI library: its version, its file, and why it was chosen.
 ///
+/// A tool, which has functions of MPI for programs to call, must call this before anything else of this
+/// crate.
+///
 /// # Errors
 /// The reason why there is none.
 pub fn chosen_library() -> Result<String, String> {

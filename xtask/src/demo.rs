@@ -86,7 +86,10 @@ fn running(text: &str) -> Option<usize> {
 
 /// Runs a program in C without the preloaded library and with it.
 fn in_c(sh: &Shell, library: &Library, preloaded: &Path) -> Result<()> {
-    let program = interpose::example(sh, library, "structs.c")?;
+    let Ok(program) = interpose::example(sh, library, "structs.c") else {
+        println!("\nnot run: a program in C, because {} was not found", library.mpicc());
+        return Ok(());
+    };
     println!("\n{}: {}, a C program that does not use these crates", library.version, program.name);
     for (how, preloaded) in [("without", None), ("preloaded", Some(preloaded))] {
         print!("  {how:10} {}", program.run(library, preloaded)?);

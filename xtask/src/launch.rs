@@ -45,7 +45,7 @@ pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<Os
     let mut command = Command::new(mpiexec);
     command.arg("-n").arg(ranks.to_string()).arg(program).envs(PERMISSIONS);
     // Open MPI loads UCX for itself alone, where the preloaded library would not find it.
-    if let Some(library) = env::var_os(YIELD).filter(|_| is("mpich")) {
+    if let Some(library) = env::var_os(YIELD).filter(|_| matches!(library(), "mpich" | "abi")) {
         command.env("LD_PRELOAD", library);
     }
     command
@@ -90,12 +90,31 @@ pub fn folder(temporary: &str) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns the binary interface of the MPI library whose compiler `MPICC` names.
+/// The environment variable that names the MPI library: `openmpi`, `mpich`, `intel`, or `abi`.
+pub const LIBRARY: &str = "DTYPE_LIBRARY";
+
+/// Returns the name of the MPI library. If the environment does not name it, the launcher is asked.
+fn library() -> &'static str {
+    static NAME: LazyLock<String> = LazyLock::new(|| {
+        if let Ok(name) = env::var(LIBRARY) {
+            return name;
+        }
+        let output = Command::new(mpiexec()).arg("--version").output();
+        let answer = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let answer = answer.unwrap_or_default();
+        let signs = [("HYDRA", "mpich"), ("Intel(R) MPI", "intel")];
+        let found = signs.into_iter().find(|(sign, _)| answer.contains(sign));
+        found.map_or("openmpi", |(_, name)| name).to_owned()
+    });
+    &NAME
+}
+
+/// Returns the binary interface of the MPI library, as the preloaded library for it is named.
 pub fn abi() -> &'static str {
-    match () {
-        () if mpicc().ends_with("_abi") => "abi",
-        () if is_mpich() => "mpich",
-        () => "openmpi",
+    match library() {
+        "openmpi" => "openmpi",
+        "abi" => "abi",
+        _ => "mpich",
     }
 }
 
@@ -138,14 +157,10 @@ pub fn numbers_of_ranks(all: &[usize]) -> &[usize] {
     if is_brief() { &chosen[chosen.len() - 1..] } else { chosen }
 }
 
-/// Returns `true` if the launcher belongs to MPICH or to a library that descends from it, whose ranks keep
-/// their cores busy while they wait.
+/// Returns `true` if the library is MPICH, or descends from it: its ranks keep their cores busy while they
+/// wait.
 pub fn is_mpich() -> bool {
-    is("mpich") || is("intel")
-}
-
-fn is(name: &str) -> bool {
-    mpiexec().to_string_lossy().contains(name)
+    library() != "openmpi"
 }
 
 /// Returns the folder of mpi4py and numpy, which `cargo xtask test` passes to the tests.

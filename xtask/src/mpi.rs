@@ -4,7 +4,7 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
 };
@@ -113,7 +113,8 @@ impl Library {
         let folder = self.programs(sh).join("bin");
         sh.create_dir(&folder)?;
         let mpiexec = folder.join("mpiexec");
-        sh.remove_path(&mpiexec)?;
+        // A link of an earlier run may lead nowhere.
+        let _ = fs::remove_file(&mpiexec);
         let found = cmd!(sh, "which").arg(&self.mpiexec).quiet().read()?;
         std::os::unix::fs::symlink(found, mpiexec)?;
         let path = env::join_paths(
@@ -122,6 +123,7 @@ impl Library {
         let mut environment = vec![
             sh.push_env("MPICC", &self.mpicc),
             sh.push_env(xtask::launch::MPIEXEC, &self.mpiexec),
+            sh.push_env(xtask::launch::LIBRARY, self.name.trim_end_matches("-pypi")),
             sh.push_env("PATH", path),
         ];
         environment.extend(self.variables().map(|(name, value)| sh.push_env(name, value)));
@@ -145,7 +147,14 @@ pub(crate) fn yielding(sh: &Shell) -> Result<PathBuf> {
 /// # Errors
 /// If neither is possible here.
 pub(crate) fn any(sh: &Shell) -> Result<Library> {
-    let found = || KNOWN.iter().find_map(|known| find(sh, known));
+    // A compiler is needed for programs in C alone.
+    let runs = |known: &Known, (mpicc, mpiexec): (&str, &str)| {
+        let answer = cmd!(sh, "{mpiexec} --version").quiet().ignore_stderr().read().ok()?;
+        let version = answered(known, &answer)?;
+        let [mpicc, mpiexec] = [mpicc, mpiexec].map(str::to_owned);
+        Some(Library { name: known.name, version, mpicc, mpiexec, variables: Vec::new() })
+    };
+    let found = || KNOWN.iter().find_map(|known| COMMANDS.into_iter().find_map(|names| runs(known, names)));
     if let Some(library) = found() {
         return Ok(library);
     }
@@ -154,7 +163,7 @@ pub(crate) fn any(sh: &Shell) -> Result<Library> {
         return Ok(library);
     }
     install(sh, &["mpich"])?;
-    found().context("installed, but `mpicc` and `mpiexec` are not on the path")
+    found().context("installed, but `mpiexec` is not on the path")
 }
 
 /// Returns the chosen libraries. Missing ones are installed first if possible.

@@ -344,7 +344,12 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             let _environment = libraries[0].enter(sh)?;
             let features = ["--features", "dtype-benches/codecs,dtype-runtime/picture,dtype-runtime/serde"];
             let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
-            Ok(command.args(["--", "--deny", "warnings"]).quiet().run()?)
+            command.args(["--", "--deny", "warnings"]).quiet().run()?;
+            for abi in ["mpich", "abi"] {
+                let command = cmd!(sh, "cargo clippy --quiet --package dtype-interpose --features {abi}");
+                command.args(["--", "--deny", "warnings"]).quiet().run()?;
+            }
+            Ok(())
         }));
         steps.push(Step::new("rustdoc", 65, |sh, _| documented(sh, &libraries[0])));
     }
@@ -352,6 +357,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         if full {
             return count.cargo_test(sh, WITHOUT_MPI);
         }
+        let _environment = libraries[0].enter(sh)?;
         count.cargo_test(sh, &[ALL, &WITHOUT_RANKS, SLOW_WITHOUT_MPI].concat())?;
         count.cargo_test(sh, REFUSED)
     }));

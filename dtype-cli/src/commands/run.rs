@@ -1,4 +1,4 @@
-//! The command `run`: a command whose programs preload the library that was built for their MPI library.
+//! The command `run`: a command whose programs preload the library that fits their MPI library.
 
 use std::{
     collections::hash_map::DefaultHasher,
@@ -74,7 +74,8 @@ impl Arguments {
         let are_same = is_one_program && env::var_os("DTYPE_PEERS").is_none();
         let programs = match program {
             Some(program) => {
-                let loaded = Loaded::by(&program, &[]).with_context(|| program.display().to_string())?;
+                let loaded =
+                    Loaded::by(&program, &[], None).with_context(|| program.display().to_string())?;
                 ensure!(
                     !loaded.mpi.is_empty(),
                     "{}: it is not linked with an MPI library; for a script, name its interpreter",

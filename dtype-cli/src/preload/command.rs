@@ -17,7 +17,10 @@ use std::{
 
 use anyhow::{Error, Result, bail};
 
-use super::program::{Loaded, is_python, on_path};
+use super::{
+    program::{Loaded, is_python, on_path},
+    rust,
+};
 
 /// A program in a command.
 pub(crate) struct Program {
@@ -39,13 +42,15 @@ pub(crate) struct Program {
 /// MPI.
 pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
     let (mut found, mut others) = (Vec::new(), Vec::new());
+    let all = 0..command.len();
+    let launcher = rust::launcher(all.clone().filter_map(|at| file_at(command, &all, at)));
     for part in parts(command) {
         let mut errors = Vec::new();
         // A script of Python may start another program, which is the one that counts.
         let mut script = None;
         for at in part.clone() {
             let Some(file) = file_at(command, &part, at) else { continue };
-            match Loaded::by(&file, &variables(&command[part.start..at])) {
+            match Loaded::by(&file, &variables(&command[part.start..at]), launcher.as_deref()) {
                 Ok(loaded) if loaded.mpi.is_empty() => others.push(command[at].display().to_string()),
                 Ok(loaded) if loaded.by_python => {
                     script.get_or_insert((at, file, loaded));

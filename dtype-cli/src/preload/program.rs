@@ -12,6 +12,8 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSymbol};
 
+use super::rust;
+
 /// The files that a program loads.
 #[derive(Clone, Default)]
 pub(crate) struct Loaded {
@@ -24,12 +26,16 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Returns the files that a program loads if these variables are set.
+    /// Returns the files that a program loads if these variables are set, and this launcher starts it.
     ///
     /// # Errors
     /// If the program cannot be read, the MPI library is linked statically or is not found, or an interpreter
     /// of Python has no mpi4py.
-    pub(crate) fn by(program: &Path, variables: &[(OsString, OsString)]) -> Result<Self> {
+    pub(crate) fn by(
+        program: &Path,
+        variables: &[(OsString, OsString)],
+        launcher: Option<&Path>,
+    ) -> Result<Self> {
         if let Some(python) = python(program)? {
             return of_python(&python, variables);
         }
@@ -39,14 +45,20 @@ impl Loaded {
         let files = if is_dynamic { linked_with(program, variables)? } else { Vec::new() };
         let sanitizer = files.iter().find(|file| name_of(file).starts_with("libasan.so")).cloned();
         // The program may be an MPI library, of several files.
-        let mpi = of_mpi([program.to_owned()].into_iter().chain(files));
+        let mut mpi = of_mpi([program.to_owned()].into_iter().chain(files));
+        if mpi.is_empty() && rust::takes_what_is_there(&object) {
+            let library = rust::library(variables, launcher);
+            mpi.push(
+                library.context("the MPI library of its launcher was not found: name it in MPI_LIBRARY")?,
+            );
+        }
         if mpi.is_empty() {
             let is_static =
                 object.symbols().any(|symbol| symbol.name() == Ok("MPI_Init") && symbol.is_definition());
             ensure!(
                 !is_static,
-                "it contains MPI (it is linked statically), so nothing can be preloaded: link it with \
-                 `libdtype_mpi.a` before the MPI library, and with `-rdynamic`"
+                "it contains MPI (it is linked statically), so nothing can be preloaded: link it with the \
+                 shared library of MPI"
             );
         }
         Ok(Self { mpi, by_python: false, sanitizer })
