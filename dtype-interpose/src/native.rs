@@ -158,10 +158,13 @@ impl Function {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        let library = library();
+        let name = self.name.to_string_lossy();
+        let library = library().as_ref().unwrap_or_else(|why| {
+            say(format_args!("the program calls {name}, which libdtype_mpi.so intercepts, but {why}."));
+            process::exit(1);
+        });
         let address = (self.look)(self.name);
         if address.is_null() {
-            let name = self.name.to_string_lossy();
             say(format_args!("the program calls {name}, which {library} lacks."));
             process::exit(1);
         }
@@ -170,15 +173,13 @@ impl Function {
     }
 }
 
-/// Returns the description of the MPI library. Ends the program at the first call of MPI if this library was
-/// built for another binary interface: handles differ in size or meaning, so calls cannot even be forwarded.
-fn library() -> &'static str {
-    static LIBRARY: OnceLock<String> = OnceLock::new();
+/// Returns the description of the MPI library, or the reason why there is none. Ends the program at the first
+/// call of MPI if this library was built for another binary interface: handles differ in size or meaning, so
+/// calls cannot even be forwarded.
+fn library() -> &'static Result<String, String> {
+    static LIBRARY: OnceLock<Result<String, String>> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let library = ffi::chosen_library().unwrap_or_else(|why| {
-            say(format_args!("{why}."));
-            process::exit(1);
-        });
+        let library = ffi::chosen_library()?;
         let names = |family| match family {
             Family::Abi => ["the ABI of MPI 5", "abi"],
             Family::Mpich => ["MPICH and libraries with its ABI", "mpich"],
@@ -193,7 +194,7 @@ fn library() -> &'static str {
             ));
             process::exit(1);
         }
-        library
+        Ok(library)
     })
 }
 
