@@ -297,7 +297,7 @@ pub(crate) fn abi(sh: &Shell) -> Result<Vec<Library>> {
     let root = sh.current_dir();
     let of = |mut library: Library| {
         let folder = root.join("target/mpi").join(library.name.trim_end_matches("-pypi")).join("lib");
-        library.variables.push(("MPI_LIBRARY", folder.join("libmpi_abi.so").into()));
+        library.variables.push(("MPI_LIBRARY", folder.join("libmpi_abi.so.1").into()));
         let version = format!("the ABI of MPI 5, by {}", library.version);
         Library { name: "abi", version, mpicc: mpicc.clone(), ..library }
     };
