@@ -351,9 +351,9 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             }
             Ok(())
         }));
-        steps.push(Step::new("rustdoc", 65, |sh, _| documented(sh, &libraries[0])));
+        steps.push(Step::new("rustdoc", 50, |sh, _| documented(sh, &libraries[0])));
     }
-    steps.push(Step::new("without-mpi", if full { 320 } else { 195 }, move |sh, count| {
+    steps.push(Step::new("without-mpi", if full { 310 } else { 250 }, move |sh, count| {
         if full {
             return count.cargo_test(sh, WITHOUT_MPI);
         }
@@ -382,7 +382,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     if full {
         steps.push(Step::new("valgrind", 25, valgrind));
         steps.push(Step::new("sanitizer", 60, sanitizer));
-        steps.push(Step::new("any-mpi", 60, move |sh, _| {
+        steps.push(Step::new("any-mpi", 35, move |sh, _| {
             any_mpi::check(sh, libraries, extent == Extent::Long)
         }));
     }
@@ -408,14 +408,14 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
     };
     // The compiler's messages do not depend on the library.
     if full && i == 0 {
-        steps.push(with_library("messages", 100, &["--test=compile_fail"]));
+        steps.push(with_library("messages", 30, &["--test=compile_fail"]));
     }
     // A brief run has only the scenarios for the second library, and the unit tests among those without MPI.
     if full {
         steps.push(with_library("units", if i == 0 { 35 } else { 5 }, &["--lib"]));
     }
     if full || i == 0 {
-        steps.push(with_library("doctests", 5, &["--doc"]));
+        steps.push(with_library("doctests", 10, &["--doc"]));
     }
     let scenarios = match extent {
         Extent::Brief => BRIEF_SCENARIOS,
@@ -423,10 +423,10 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
         Extent::Long => &["--test=ranks"],
     };
     let seconds = match (full, i) {
-        (true, 0) => 310,
-        (true, _) => 400,
-        (false, 0) => 150,
-        (false, _) => 305,
+        (true, 0) => 400,
+        (true, _) => 220,
+        (false, 0) => 190,
+        (false, _) => 65,
     };
     steps.push(with_library("ranks", seconds, scenarios));
     if full && i == 0 {
@@ -444,7 +444,7 @@ fn steps_with(i: usize, library: &mpi::Library, extent: Extent) -> Vec<Step<'_>>
     if full || i == 0 {
         // In a run of CI, the second library has all: MPICH, where more can go wrong.
         let has_all = extent == Extent::Long || full && i > 0;
-        let seconds = if has_all { 300 } else { 130 };
+        let seconds = if has_all { 420 } else { 130 };
         steps.push(Step::new(format!("programs@{}", library.label()), seconds, move |sh, count| {
             let _environment = library.enter(sh)?;
             programs(sh, packages, has_all, count)
