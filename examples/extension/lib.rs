@@ -4,7 +4,7 @@ use std::{mem::ManuallyDrop, os::raw::c_int, slice};
 
 use dtype_runtime::layout;
 use mpi::{
-    ffi::{MPI_Fint, RSMPI_Comm_f2c},
+    ffi::{RSMPI_Comm_f2c, RSMPI_Fint},
     point_to_point,
     raw::FromRaw,
     topology::SimpleCommunicator,
@@ -21,7 +21,7 @@ use mpi::{
 /// 2. Both addresses are those of `rows * columns` numbers, and nobody else uses those at `to`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shift(
-    communicator: MPI_Fint,
+    communicator: RSMPI_Fint,
     from: *const f64,
     to: *mut f64,
     rows: usize,
