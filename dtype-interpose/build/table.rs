@@ -62,7 +62,9 @@ impl Table {
     /// # Errors
     /// The number of the line, and what is wrong with it.
     pub fn read(text: &str) -> Result<Self, String> {
-        let (mut rows, mut role, mut is_newer) = (Vec::new(), String::new(), false);
+        let mut rows = Vec::new();
+        let mut role = String::new();
+        let mut is_newer = false;
         let mut lines = text.lines().enumerate().peekable();
         while let Some((number, line)) = lines.next() {
             let mut line = without_comment(line).to_owned();

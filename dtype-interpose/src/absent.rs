@@ -28,7 +28,8 @@ extern "C" fn begin() {
     };
     let lacking =
         NEWER.iter().filter(|name| native::behind(name).is_null() && (is_known || !completes(name)));
-    for symbol in lacking.filter_map(|name| own_symbol(name)) {
+    let Some((own, _)) = object_of(begin as *const c_void) else { return };
+    for symbol in lacking.filter_map(|name| symbol_in(own.dli_fbase, name)) {
         // SAFETY: the symbol is in the table of this library.
         unsafe { take_back(symbol) };
     }
@@ -38,23 +39,25 @@ extern "C" fn begin() {
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;
 
-/// Returns the entry of a function in the table of symbols of this library. Returns `None` if another object
-/// is asked first, or if the library is linked into the program, which then has no such entries.
-fn own_symbol(name: &CStr) -> Option<*mut libc::Elf64_Sym> {
-    /// The request for the entry of the symbol (dladdr(3)).
-    const ENTRY: c_int = 1;
-    let object = |address: *const c_void| {
-        let (mut info, mut symbol) = (MaybeUninit::<libc::Dl_info>::zeroed(), ptr::null_mut());
-        // SAFETY: there is room for what is told.
-        let is_known = unsafe { dladdr1(address, info.as_mut_ptr(), &raw mut symbol, ENTRY) } != 0;
-        // SAFETY: zeros are valid.
-        is_known.then(|| (unsafe { info.assume_init() }, symbol))
-    };
-    let (own, _) = object(begin as *const c_void)?;
-    let (found, symbol) = object(native::first(name))?;
+/// Returns the entry of a function in the table of symbols of the object that is loaded at `base`. Returns
+/// `None` if another object is asked first, or if the object has no such entry, as a program that this library
+/// is linked into.
+fn symbol_in(base: *mut c_void, name: &CStr) -> Option<*mut libc::Elf64_Sym> {
+    let (found, symbol) = object_of(native::first(name))?;
     // SAFETY: a name that is not null ends in a zero byte.
     let is_named = || !found.dli_sname.is_null() && unsafe { CStr::from_ptr(found.dli_sname) } == name;
-    (found.dli_fbase == own.dli_fbase && !symbol.is_null() && is_named()).then_some(symbol)
+    (found.dli_fbase == base && !symbol.is_null() && is_named()).then_some(symbol)
+}
+
+/// Returns the object that contains an address, and the entry of the symbol at this address, or null.
+fn object_of(address: *const c_void) -> Option<(libc::Dl_info, *mut libc::Elf64_Sym)> {
+    /// The request for the entry of the symbol (dladdr(3)).
+    const ENTRY: c_int = 1;
+    let (mut info, mut symbol) = (MaybeUninit::<libc::Dl_info>::zeroed(), ptr::null_mut());
+    // SAFETY: there is room for what is told.
+    let is_known = unsafe { dladdr1(address, info.as_mut_ptr(), &raw mut symbol, ENTRY) } != 0;
+    // SAFETY: zeros are valid.
+    is_known.then(|| (unsafe { info.assume_init() }, symbol))
 }
 
 unsafe extern "C" {

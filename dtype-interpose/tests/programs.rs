@@ -506,6 +506,18 @@ fn a_program_in_rust_goes_packed() {
     // The command knows it by its mark.
     let report = reported_by_run(&launch::on_ranks(launch::mpiexec(), 2, &program), "reported in rust");
     assert_eq!(counts(Some(report)), [20, 20]);
+    // A wrapper may precede the launcher; without one, the program takes the library of the path's `mpiexec`.
+    let printed = |command: &mut Command| {
+        let output = run_command(command, &["--print".as_ref()]).output().unwrap();
+        let [answer, message] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(output.status.code(), Some(0), "{message}");
+        answer
+    };
+    let own = format!("libdtype_mpi-{}.so", launch::abi());
+    let mut wrapped = Command::new("timeout");
+    wrapped.arg("60").arg(launch::mpiexec()).args(["-n", "2"]).arg(&program);
+    assert!(printed(&mut wrapped).contains(&own));
+    assert!(printed(&mut Command::new(&program)).contains("LD_PRELOAD="));
 }
 
 /// Checks that programs find the functions that the MPI library has, and no others.

@@ -37,7 +37,7 @@ pub(crate) fn run(choice: Option<Libraries>) -> Result<()> {
             PACKAGES.map(str::to_owned).into_iter().chain(["--package=dtype-interpose".to_owned()]);
         let options = packages.chain(preloaded);
         cmd!(sh, "cargo build --quiet --release {options...} --bin demo --lib").quiet().run()?;
-        let preloaded = interpose::placed(&sh, library, "release")?;
+        let preloaded = interpose::placed(&sh, library, Path::new("target/release/libdtype_mpi.so"))?;
         warn_of_load();
         println!("════ {}, times on 2 ranks ════\n", library.version);
         demo(&sh, library, 2, "times")?;

@@ -46,17 +46,16 @@ pub(crate) fn build_all(sh: &Shell, folder: &Path) -> Result<Vec<(&'static str, 
 
 /// Builds the preloaded library for an MPI library, and returns the path for `LD_PRELOAD`.
 pub(crate) fn build(sh: &Shell, library: &Library) -> Result<PathBuf> {
-    build_for(sh, library.abi(), &library.version)?;
-    placed(sh, library, PROFILE)
+    placed(sh, library, &build_for(sh, library.abi(), &library.version)?)
 }
 
-/// Copies the preloaded library that was built last to a place for an MPI library, and returns the path for
-/// `LD_PRELOAD`.
-pub(crate) fn placed(sh: &Shell, library: &Library, profile: &str) -> Result<PathBuf> {
+/// Copies a preloaded library, which the next build may replace, to a place for an MPI library. Returns the
+/// path for `LD_PRELOAD`.
+pub(crate) fn placed(sh: &Shell, library: &Library, built: &Path) -> Result<PathBuf> {
     let folder = library.programs(sh);
     sh.create_dir(&folder)?;
     let file = folder.join("libdtype_mpi.so");
-    sh.copy_file(sh.current_dir().join("target").join(profile).join("libdtype_mpi.so"), &file)?;
+    sh.copy_file(built, &file)?;
     Ok(xtask::launch::without_spaces(&file)?)
 }
 

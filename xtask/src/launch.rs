@@ -91,7 +91,7 @@ pub fn folder(temporary: &str) -> io::Result<PathBuf> {
 }
 
 /// The environment variable that names the MPI library: `openmpi`, `mpich`, `intel`, or `abi`.
-pub const LIBRARY: &str = "DTYPE_LIBRARY";
+pub const LIBRARY: &str = "DTYPE_MPI";
 
 /// Returns the name of the MPI library. If the environment does not name it, the launcher is asked.
 fn library() -> &'static str {
@@ -111,7 +111,12 @@ fn library() -> &'static str {
 
 /// Returns the binary interface of the MPI library, as the preloaded library for it is named.
 pub fn abi() -> &'static str {
-    match library() {
+    abi_of(library())
+}
+
+/// Returns the binary interface of an MPI library of this name, as [`abi`].
+pub fn abi_of(library: &str) -> &'static str {
+    match library {
         "openmpi" => "openmpi",
         "abi" => "abi",
         _ => "mpich",

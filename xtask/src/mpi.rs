@@ -77,16 +77,17 @@ impl Library {
     /// Returns the name and the version in one word: `openmpi-4.1.4`.
     pub(crate) fn label(&self) -> String {
         let number = self.version.rsplit(' ').next().unwrap_or_default();
-        format!("{}-{number}", self.name.trim_end_matches("-pypi"))
+        format!("{}-{number}", self.kind())
+    }
+
+    /// Returns the name without the place that it comes from.
+    fn kind(&self) -> &'static str {
+        self.name.trim_end_matches("-pypi")
     }
 
     /// Returns its binary interface, as the preloaded library for it is named.
     pub(crate) fn abi(&self) -> &'static str {
-        match self.name.trim_end_matches("-pypi") {
-            "openmpi" => "openmpi",
-            "abi" => "abi",
-            _ => "mpich",
-        }
+        xtask::launch::abi_of(self.kind())
     }
 
     /// Returns the compiler wrapper.
@@ -115,15 +116,15 @@ impl Library {
         let mpiexec = folder.join("mpiexec");
         // A link of an earlier run may lead nowhere.
         let _ = fs::remove_file(&mpiexec);
-        let found = cmd!(sh, "which").arg(&self.mpiexec).quiet().read()?;
+        let path = sh.var_os("PATH").unwrap_or_default();
+        let mut files = env::split_paths(&path).map(|folder| folder.join(&self.mpiexec));
+        let found = files.find(|file| file.exists()).with_context(|| format!("no {}", self.mpiexec))?;
         std::os::unix::fs::symlink(found, mpiexec)?;
-        let path = env::join_paths(
-            [folder].into_iter().chain(env::split_paths(&sh.var_os("PATH").unwrap_or_default())),
-        )?;
+        let path = env::join_paths([folder].into_iter().chain(env::split_paths(&path)))?;
         let mut environment = vec![
             sh.push_env("MPICC", &self.mpicc),
             sh.push_env(xtask::launch::MPIEXEC, &self.mpiexec),
-            sh.push_env(xtask::launch::LIBRARY, self.name.trim_end_matches("-pypi")),
+            sh.push_env(xtask::launch::LIBRARY, self.kind()),
             sh.push_env("PATH", path),
         ];
         environment.extend(self.variables().map(|(name, value)| sh.push_env(name, value)));
@@ -296,7 +297,7 @@ pub(crate) fn abi(sh: &Shell) -> Result<Vec<Library>> {
     let mpicc = format!("{}_abi", mpich.mpicc);
     let root = sh.current_dir();
     let of = |mut library: Library| {
-        let folder = root.join("target/mpi").join(library.name.trim_end_matches("-pypi")).join("lib");
+        let folder = root.join("target/mpi").join(library.kind()).join("lib");
         library.variables.push(("MPI_LIBRARY", folder.join("libmpi_abi.so.1").into()));
         let version = format!("the ABI of MPI 5, by {}", library.version);
         Library { name: "abi", version, mpicc: mpicc.clone(), ..library }

@@ -43,7 +43,8 @@ pub(crate) struct Program {
 pub(crate) fn programs(command: &[OsString]) -> Result<Vec<Program>> {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     let all = 0..command.len();
-    let launcher = rust::launcher(all.clone().filter_map(|at| file_at(command, &all, at)));
+    let on_the_path = on_path("mpiexec".as_ref());
+    let launcher = rust::launcher(all.clone().filter_map(|at| file_at(command, &all, at)).chain(on_the_path));
     for part in parts(command) {
         let mut errors = Vec::new();
         // A script of Python may start another program, which is the one that counts.

@@ -51,7 +51,7 @@ pub(super) fn library(variables: &[(OsString, OsString)], launcher: Option<&Path
     files.find(|file| file.exists())
 }
 
-/// Returns the launcher among the files that a command names.
+/// Returns the first launcher among these files, of which some may not exist.
 pub(super) fn launcher(mut files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     files.find_map(|file| {
         let file = fs::canonicalize(file).ok()?;
