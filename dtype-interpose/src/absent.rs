@@ -40,8 +40,8 @@ extern "C" fn begin() {
 static BEGIN: extern "C" fn() = begin;
 
 /// Returns the entry of a function in the table of symbols of the object that is loaded at `base`. Returns
-/// `None` if another object is asked first, or if the object has no such entry, as a program that this library
-/// is linked into.
+/// `None` if another object is asked first, or if the object has no such entry, as a program that this
+/// library is linked into.
 fn symbol_in(base: *mut c_void, name: &CStr) -> Option<*mut libc::Elf64_Sym> {
     let (found, symbol) = object_of(native::first(name))?;
     // SAFETY: a name that is not null ends in a zero byte.
