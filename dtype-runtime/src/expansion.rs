@@ -9,7 +9,7 @@ use crate::{
         fixed::entry_of_selection,
         pieces::{self, FixedPieces},
     },
-    message::{Fingerprint, Fixed, Reader, Writer, malformed},
+    message::{Fingerprint, Plain, Reader, Writer, malformed},
     pack::{message, pack_into},
     types::{
         Facts, Field, Visitor,
@@ -22,9 +22,9 @@ use crate::{
 };
 
 impl Runtime {
-    /// See [`message::fixed`].
-    pub const fn fixed<T: MpiDatatype>() -> Option<Fixed<T>> {
-        message::fixed::<T>()
+    /// See [`message::plain`].
+    pub const fn plain<T: MpiDatatype>() -> Option<Plain<T>> {
+        Some(message::plain::<T>())
     }
 
     /// Returns the number of bytes of a value in a message.

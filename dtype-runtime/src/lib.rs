@@ -105,6 +105,8 @@ documents! {
 mod tuples;
 
 #[cfg(feature = "mpi")]
+mod comm;
+#[cfg(feature = "mpi")]
 pub mod decode;
 mod engine;
 mod error;
@@ -122,17 +124,27 @@ pub mod types;
 pub mod wire;
 
 #[cfg(feature = "mpi")]
+pub use comm::{
+    Any, Arrived, Cartesian, Comm, Handle, Message, Neighbours, Operand, Peer, Pending, Place, Scope,
+    ScopedPeer, StartedPeer, run,
+};
+#[cfg(feature = "mpi")]
 pub use decode::decode;
 pub use dtype_derive::{MpiDatatype, MpiMessage};
 pub use error::Error;
 pub use layout::{DynamicLayout, Layout, StaticLayout, View, ViewMut};
+#[cfg(feature = "mpi")]
+pub use layout::{Halo, Part};
 pub use message::{FromMessage, MpiMessage};
 #[cfg(feature = "mpi")]
 pub use mpi::in_session;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
 pub use types::MpiDatatype;
 #[cfg(feature = "mpi")]
-pub use wire::Wire;
+pub use wire::{File, Redistribution, Wire};
+
+/// The result of most calls of this crate.
+pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 
 /// The extension traits of rsmpi's destinations, sources and communicators. Import them with
 /// `use dtype_runtime::traits::*`, beside `mpi::traits::*`.
@@ -176,7 +188,7 @@ pub mod __private {
             region::Region,
         },
         message::{
-            Fingerprint, Fixed, FromMessage, MpiMessage, OwnedMemory, Reader, Writer, greatest, no_variant,
+            Fingerprint, FromMessage, MpiMessage, OwnedMemory, Plain, Reader, Writer, greatest, no_variant,
         },
         types::{
             MpiDatatype,

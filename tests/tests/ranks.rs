@@ -71,6 +71,36 @@ fn slices_of_every_type_go_round_the_ring() {
 }
 
 #[test]
+fn every_call_that_receives_takes_what_every_call_that_sends_has_sent() {
+    passes("calls", 2);
+    passes("calls-rest", 2);
+}
+
+#[test]
+fn collective_calls_take_any_values_on_any_number_of_ranks() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
+        for scenario in ["calls-collective", "calls-failing", "calls-reductions", "calls-neighbours"] {
+            passes(scenario, ranks);
+        }
+    }
+}
+
+#[test]
+fn transfers_that_were_started_end_in_every_order() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
+        passes("calls-pending", ranks);
+        passes("calls-scopes", ranks);
+    }
+}
+
+#[test]
+fn one_description_of_a_part_serves_loops_arrays_halos_redistributions_and_files() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
+        passes("calls-parts", ranks);
+    }
+}
+
+#[test]
 fn structs_of_one_signature_are_received_as_one_another() {
     passes("equivalents", 1);
 }

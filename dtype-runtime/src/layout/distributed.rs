@@ -18,6 +18,7 @@ use crate::{Error, types::MpiDatatype};
 ///
 /// | type | parts |
 /// |---|---|
+/// | [`Part`](super::Part) | the elements of one rank of a grid, in an array that may have ghost cells |
 /// | [`Darray`] | the elements of one process of a grid, in an array of just these elements |
 /// | [`Subarray`] | a box, in an array of its size |
 /// | [`Placed`] | a box within a larger local array, for example with ghost cells around it |
@@ -61,8 +62,28 @@ pub struct Placed<const D: usize> {
 /// A part of a global array, and its place in a local array.
 #[derive(Clone, Debug)]
 pub struct OwnPart<const D: usize> {
-    pub(crate) part: Part<D>,
+    pub(crate) part: IndexSet<D>,
     pub(crate) local: LocalArray<D>,
+}
+
+impl<const D: usize> OwnPart<D> {
+    /// Returns the part with a share of each dimension of an array of `gsizes`. `sizes` are the lengths of
+    /// the local array, and `starts` the first index of the part there.
+    pub(super) fn new(
+        gsizes: [usize; D],
+        shares: Vec<Share>,
+        sizes: [usize; D],
+        starts: [usize; D],
+        order: ArrayOrder,
+    ) -> Self {
+        let mut indices = shares.into_iter().map(|share| match share {
+            Share::Strided { start, count, step } => Indices::Strided { start, count, step: step.max(1) },
+            Share::Listed(indices) => Indices::Listed(indices),
+        });
+        let indices = array::from_fn(|_| indices.next().expect("there is a share for each dimension"));
+        let part = IndexSet { gsizes, indices };
+        Self { part, local: LocalArray { sizes, starts, order } }
+    }
 }
 
 /// The local array of a part.
@@ -146,7 +167,7 @@ impl<T: MpiDatatype, const D: usize> Local<T, D> {
 
 /// A part of a global array: some indices of each dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part<const D: usize> {
+pub struct IndexSet<const D: usize> {
     pub(crate) gsizes: [usize; D],
     indices: [Indices; D],
 }
@@ -281,7 +302,7 @@ impl Indices {
     }
 }
 
-impl<const D: usize> Part<D> {
+impl<const D: usize> IndexSet<D> {
     /// Returns the number of elements.
     pub(crate) fn count(&self) -> u128 {
         product(&self.indices)
@@ -372,14 +393,8 @@ impl<const D: usize> Positions<D> {
 
 impl<const D: usize> Distributed<D> for Darray<D> {
     fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
-        let mut indices = self.shares()?.into_iter().map(|share| match share {
-            Share::Strided { start, count, step } => Indices::Strided { start, count, step: step.max(1) },
-            Share::Listed(indices) => Indices::Listed(indices),
-        });
-        let indices = array::from_fn(|_| indices.next().expect("there is a share for each dimension"));
-        let sizes = array::from_fn(|k: usize| Indices::count(&indices[k]));
-        let local = LocalArray { sizes, starts: [0; D], order: self.order };
-        Ok(vec![OwnPart { part: Part { gsizes: self.gsizes, indices }, local }])
+        let (shares, sizes) = (self.shares()?, self.local_sizes()?);
+        Ok(vec![OwnPart::new(self.gsizes, shares, sizes, [0; D], self.order)])
     }
 }
 
@@ -407,7 +422,7 @@ impl<const D: usize> Distributed<D> for Placed<D> {
         let indices =
             array::from_fn(|k| Indices::Strided { start: part.starts[k], count: part.subsizes[k], step: 1 });
         let local = LocalArray { sizes: local.sizes, starts: local.starts, order: local.order };
-        Ok(vec![OwnPart { part: Part { gsizes: part.sizes, indices }, local }])
+        Ok(vec![OwnPart { part: IndexSet { gsizes: part.sizes, indices }, local }])
     }
 }
 

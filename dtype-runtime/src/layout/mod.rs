@@ -50,7 +50,7 @@
 // - `region`: the selection of a layout as numbers, with `part`, `list` and `nest`;
 // - `pieces`: the builders of regions; `overlap`: tests for bytes that are selected twice;
 // - `fixed` and `dynamic`: the two kinds of layouts; `shapes` and `halo`: the ready-made layouts;
-// - `distributed`: the parts of distributed arrays;
+// - `distributed`: the parts of distributed arrays; `blocks`: the part of a rank of a grid;
 // - `source`: the sources of layouts; `shape`: shapes and kinds as types;
 // - `entry`: the results that are computed once for a layout;
 // - `explain` and `draw`: layouts in words and as pictures;
@@ -58,6 +58,8 @@
 //
 // This module builds on `types`, `engine` and `pack`.
 
+#[cfg(feature = "mpi")]
+mod blocks;
 #[cfg(feature = "mpi")]
 pub(crate) mod buffers;
 #[cfg(feature = "mpi")]
@@ -89,6 +91,8 @@ mod splitting;
 mod traits;
 pub(crate) mod view;
 
+#[cfg(feature = "mpi")]
+pub use blocks::Part;
 #[cfg(feature = "mpi")]
 pub use cells::Cells;
 #[cfg(feature = "mpi")]

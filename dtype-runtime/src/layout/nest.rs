@@ -8,7 +8,11 @@ use dtype_core::{
 };
 
 use super::{list::List, part::Leaf};
-use crate::{engine::Direction, pack::copy_known, types::entry::COSTS};
+use crate::{
+    engine::Direction,
+    pack::copy_known,
+    types::{ValueType, entry::COSTS},
+};
 
 /// A loop over the values of a piece, at a stride in bytes or over a list of indices.
 #[derive(Clone, Copy)]
@@ -104,7 +108,7 @@ impl<'a> Nest<'a> {
     /// Returns the number of values in a contiguous block, and the loops around the block.
     #[inline(always)]
     pub(crate) fn contiguous(&self) -> (usize, &[Loop<'_>]) {
-        self.contiguous_of(self.leaf.size)
+        self.contiguous_of(self.leaf.of.size)
     }
 
     /// Returns the number of elements of this size in a contiguous block, and the loops around the block.
@@ -145,7 +149,7 @@ pub(crate) unsafe fn copy_nest<D: Direction>(
     array: *mut u8,
     mut packed: *mut u8,
 ) -> *mut u8 {
-    let Leaf { facts, copying, .. } = nest.leaf;
+    let ValueType { facts, copying, .. } = nest.leaf.of;
     let (values, loops) = nest.contiguous();
     let size = facts.packed_size * values;
     for_each_place(nest.start, loops, &mut |at| {

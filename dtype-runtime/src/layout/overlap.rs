@@ -155,7 +155,8 @@ impl Marks {
         let least = usize::from(regions.iter().any(|region| region.element == 0));
         let regions = regions.map(|region| Region { element: region.element.max(1), ..*region });
         let region = &regions[0];
-        let is_whole = |region: &Region<'_>| region.parts.iter().all(|part| part.leaf.size == region.element);
+        let is_whole =
+            |region: &Region<'_>| region.parts.iter().all(|part| part.leaf.of.size == region.element);
         let unit = if regions.iter().all(is_whole) { region.element.max(1) } else { 1 };
         let count = region.array_elements() * region.element / unit;
         (Self { marks: vec![0; count.div_ceil(64)], unit: (unit, least) }, regions)
@@ -163,7 +164,7 @@ impl Marks {
 
     /// Calls `visit` with the index of each mark of the values of a nest, until it returns `false`.
     fn each((unit, least): (usize, usize), nest: &Nest<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
-        let size = (nest.leaf.size / unit).max(least);
+        let size = (nest.leaf.of.size / unit).max(least);
         for_each_value(nest.start, nest.loops(), &mut |at| {
             let first = at as usize / unit;
             (first..first + size).all(&mut *visit)

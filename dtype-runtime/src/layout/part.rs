@@ -4,11 +4,7 @@ use std::ptr;
 
 use dtype_core::{MOST_ARRAYS, Progression, constant::RunBuffer, gcd};
 
-use crate::{
-    engine::Plan,
-    pack::Copying,
-    types::{Facts, MpiDatatype, entry::LazyDatatype},
-};
+use crate::types::{MpiDatatype, ValueType};
 
 /// The selected part of every element: values of one type, at regular distances in a few dimensions.
 #[derive(Clone, Copy)]
@@ -22,29 +18,16 @@ pub struct Part {
     pub(super) leaf: &'static Leaf,
 }
 
-/// The properties and functions of a value type. Regions use them, since regions have no type parameters.
+/// The type of values. Regions have no type parameters.
 pub struct Leaf {
-    pub(crate) size: usize,
-    pub(crate) facts: &'static Facts,
+    pub(crate) of: &'static ValueType,
     pub(super) runs: &'static RunBuffer,
-    pub(super) lazy: fn() -> &'static LazyDatatype,
-    pub(super) plan: fn() -> Plan,
-    pub(crate) copying: Copying,
 }
 
 impl Leaf {
     /// Returns the leaf of a type.
     pub const fn of<T: MpiDatatype>() -> &'static Self {
-        const {
-            &Self {
-                size: size_of::<T>(),
-                facts: &T::FACTS,
-                runs: &T::RUNS,
-                lazy: T::lazy,
-                plan: Plan::of::<T>,
-                copying: Copying::of::<T>(),
-            }
-        }
+        const { &Self { of: ValueType::of::<T>(), runs: &T::RUNS } }
     }
 }
 
@@ -74,7 +57,7 @@ impl Part {
 
     /// Returns `true` if the part is a whole element of `size` bytes.
     pub(super) fn is_whole(&self, size: usize) -> bool {
-        (self.offset, self.leaf.size, self.count()) == (0, size, 1)
+        (self.offset, self.leaf.of.size, self.count()) == (0, size, 1)
     }
 
     /// Returns the number of values in each element.
@@ -90,7 +73,7 @@ impl Part {
 
     /// Returns the range of bytes that contains all values: its first byte, and one past its last byte.
     const fn bounds(&self) -> (usize, usize) {
-        let (mut low, mut high, mut k) = (self.offset, self.offset + self.leaf.size, 0);
+        let (mut low, mut high, mut k) = (self.offset, self.offset + self.leaf.of.size, 0);
         while k < MOST_ARRAYS {
             let (count, stride) = self.arrays[k];
             let reach = count.saturating_sub(1) * stride.unsigned_abs();
@@ -132,7 +115,7 @@ impl Part {
     pub(super) const fn meets(&self, other: &Self) -> bool {
         let ((low, high), (other_low, other_high)) = (self.bounds(), other.bounds());
         let (values, others) = (self.count(), other.count());
-        let nothing = values == 0 || others == 0 || self.leaf.size == 0 || other.leaf.size == 0;
+        let nothing = values == 0 || others == 0 || self.leaf.of.size == 0 || other.leaf.of.size == 0;
         if nothing || high <= other_low || other_high <= low {
             return false;
         }
@@ -141,7 +124,7 @@ impl Part {
         let period = gcd(self.period(), other.period());
         if period > 0 {
             let apart = (other.offset as isize - self.offset as isize).rem_euclid(period as isize) as usize;
-            if apart >= self.leaf.size && period - apart >= other.leaf.size {
+            if apart >= self.leaf.of.size && period - apart >= other.leaf.of.size {
                 return false;
             }
         }
@@ -150,7 +133,7 @@ impl Part {
             let (at, mut j) = (self.nth(i), 0);
             while j < others {
                 let other_at = other.nth(j);
-                if at < other_at + other.leaf.size && other_at < at + self.leaf.size {
+                if at < other_at + other.leaf.of.size && other_at < at + self.leaf.of.size {
                     return true;
                 }
                 j += 1;

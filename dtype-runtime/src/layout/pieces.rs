@@ -69,7 +69,7 @@ impl Path<Memory> {
     pub const fn end(paths: &[Self]) -> usize {
         let (mut end, mut i) = (0, 0);
         while i < paths.len() {
-            let last = paths[i].offset + paths[i].leaf.size;
+            let last = paths[i].offset + paths[i].leaf.of.size;
             end = if last > end { last } else { end };
             i += 1;
         }

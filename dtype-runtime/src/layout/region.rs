@@ -128,7 +128,7 @@ impl<'a> Region<'a> {
     pub(crate) const fn is_restricted(&self) -> bool {
         let mut part = 0;
         while part < self.parts.len() {
-            if !self.parts[part].leaf.facts.any_pattern {
+            if !self.parts[part].leaf.of.facts.any_pattern {
                 return true;
             }
             part += 1;
@@ -140,7 +140,7 @@ impl<'a> Region<'a> {
     pub(crate) const fn is_receivable(&self) -> bool {
         let mut part = 0;
         while part < self.parts.len() {
-            if !self.parts[part].leaf.facts.receivable {
+            if !self.parts[part].leaf.of.facts.receivable {
                 return false;
             }
             part += 1;
@@ -158,7 +158,7 @@ impl<'a> Region<'a> {
     pub(crate) const fn has_blocks(&self) -> bool {
         let mut part = 0;
         while part < self.parts.len() {
-            if self.parts[part].leaf.facts.has_blocks() {
+            if self.parts[part].leaf.of.facts.has_blocks() {
                 return true;
             }
             part += 1;
@@ -173,7 +173,7 @@ impl<'a> Region<'a> {
         while piece < self.pieces() {
             let part = &self.parts[piece];
             let values = self.elements(piece).saturating_mul(part.count());
-            size = size.saturating_add(values.saturating_mul(part.leaf.facts.packed_size));
+            size = size.saturating_add(values.saturating_mul(part.leaf.of.facts.packed_size));
             piece += 1;
         }
         size
@@ -317,7 +317,7 @@ impl<'a> Region<'a> {
         let first = self.first(strides);
         let (mut displacements, mut children) = (Vec::new(), Vec::new());
         for nest in self.nests(strides) {
-            let leaf = (nest.leaf.lazy)().solution().tree.clone();
+            let leaf = (nest.leaf.of.lazy)().solution().tree.clone();
             displacements.push((nest.start - first) as i64);
             children.push(nest.loops().iter().rev().fold(leaf, |tree, level| {
                 if level.list.is_none() {
@@ -336,11 +336,12 @@ impl<'a> Region<'a> {
     /// Compiles the region for packing.
     pub(crate) fn plan(&self, strides: &Strides) -> Plan {
         let pieces = self.nests(strides).map(|nest| {
-            let layer =
-                nest.loops().iter().rev().fold((nest.leaf.plan)().layer(), |layer, level| match level.list {
+            let layer = nest.loops().iter().rev().fold((nest.leaf.of.plan)().layer(), |layer, level| {
+                match level.list {
                     None => layer.repeated(level.count, level.stride),
                     Some(_) => layer.listed(&(0..level.count).map(|i| level.offset(i)).collect::<Vec<_>>()),
-                });
+                }
+            });
             (nest.start, layer)
         });
         Plan::of_layer(Layer::sequence(pieces), (self.array_elements() * self.element) as isize)
@@ -378,11 +379,11 @@ impl<'a> Region<'a> {
         for copy in start / size..end.div_ceil(size) {
             let mut at = copy * size;
             for nest in self.nests(&strides) {
-                let (first, last) = (at, at + nest.leaf.facts.packed_size * nest.count());
+                let (first, last) = (at, at + nest.leaf.of.facts.packed_size * nest.count());
                 let (from, to) = (first.max(start), last.min(end));
                 if from < to {
                     let some = &packed[from - start..to - start];
-                    (nest.leaf.copying.check)(some, from - first).map_err(|error| error.behind(first))?;
+                    (nest.leaf.of.copying.check)(some, from - first).map_err(|error| error.behind(first))?;
                 }
                 at = last;
             }

@@ -25,7 +25,7 @@ use crate::types::{
 use crate::{
     Error,
     engine::Plan,
-    types::{MpiDatatype, check::Valid, entry::LayoutOrigin},
+    types::{MpiDatatype, entry::LayoutOrigin, value_type::Valid},
 };
 
 /// A read-only view of a part of a source: an rsmpi `Buffer`.

@@ -16,7 +16,7 @@ use crate::{
     Error,
     engine::{Direction, Packing, Plan, Unpacking},
     pack::{Data, DataMut, written},
-    types::check::Valid,
+    types::value_type::Valid,
 };
 
 impl<'a, L: Layout> View<'a, L> {

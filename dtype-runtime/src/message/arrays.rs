@@ -93,7 +93,9 @@ mod of_ndarray {
 
 #[cfg(any(feature = "nalgebra", feature = "nalgebra-0_34"))]
 mod of_nalgebra {
-    use super::{Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, misshapen};
+    use super::{
+        super::Plain, Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, misshapen,
+    };
 
     /// Implements both traits for the shapes of matrices on the heap.
     macro_rules! on_the_heap {
@@ -146,10 +148,16 @@ mod of_nalgebra {
                 use $nalgebra::{ArrayStorage, Const, Dim, Dyn, Matrix, SMatrix, Scalar, VecStorage};
 
                 use super::{
-                    Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, misshapen,
+                    Error, Fingerprint, FromMessage, MpiMessage, Plain, Reader, Writer, describe_values,
+                    misshapen,
                 };
 
                 impl<T: MpiMessage + Scalar, const R: usize, const C: usize> MpiMessage for SMatrix<T, R, C> {
+                    const PLAIN: Option<Plain<Self>> = match <[[T; R]; C]>::PLAIN {
+                        // SAFETY: 1, since nalgebra documents `ArrayStorage` as an array of columns.
+                        Some(plain) => Some(unsafe { Plain::new(plain.of) }),
+                        None => None,
+                    };
                     const LEAST: usize = <[[T; R]; C]>::LEAST;
                     const KEPT: usize = T::KEPT;
 

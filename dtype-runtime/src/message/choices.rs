@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Fingerprint, FromMessage, MpiMessage, OwnedMemory, Reader, Writer, limits::malformed};
+use super::{
+    Fingerprint, FromMessage, MpiMessage, OwnedMemory, Plain, Reader, Writer, compose::of_tuple,
+    limits::malformed,
+};
 use crate::Error;
 
 /// Returns the greatest one of some numbers, or 0.
@@ -143,6 +146,7 @@ parts! {
 macro_rules! tuples {
     ($($name:ident $index:tt)*) => {
         impl<$($name: MpiMessage),*> MpiMessage for ($($name,)*) {
+            const PLAIN: Option<Plain<Self>> = of_tuple();
             const LEAST: usize = 0 $(+ $name::LEAST)*;
             const KEPT: usize = greatest(&[$($name::KEPT),*]);
 

@@ -6,75 +6,16 @@ use std::{
 };
 
 use super::{
-    FromMessage, MpiMessage, OwnedMemory, Reader, Writer,
+    FromMessage, Message, MpiMessage, Writer,
     fingerprint::fingerprint,
-    limits::malformed,
-    reader::{Bytes, Front},
+    whole::Trailer,
     writer::{Block, keep, trim},
 };
 use crate::Error;
 
-/// The size of the trailer in bytes.
-const TRAILER: usize = 32;
-
-/// The mark of messages of this version, as a number in the byte order of the machine.
-const MARK: u32 = u32::from_be_bytes(*b"dty\x01");
-
-/// The last bytes of a message.
-#[derive(Clone, Copy)]
-struct Trailer {
-    fingerprint: u64,
-    /// The size of the in-band part in bytes.
-    in_band: u64,
-    /// The size of the front block in bytes; 0 if there is none.
-    front_size: u64,
-    /// The number of the front block among all blocks; `u32::MAX` if there is none.
-    front: u32,
-}
-
-impl Trailer {
-    fn bytes(self) -> [u8; TRAILER] {
-        let mut bytes = [0; TRAILER];
-        let numbers = [self.fingerprint, self.in_band, self.front_size];
-        bytes[..24].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
-        bytes[24..28].copy_from_slice(&self.front.to_ne_bytes());
-        bytes[28..].copy_from_slice(&MARK.to_ne_bytes());
-        bytes
-    }
-
-    fn read(bytes: &[u8; TRAILER]) -> Result<Self, Error> {
-        let (numbers, last) = bytes.as_chunks::<8>().0.split_at(3);
-        let number = |i: usize| u64::from_ne_bytes(numbers[i]);
-        let [a, b, c, d, mark @ ..] = last[0];
-        match u32::from_ne_bytes(mark) {
-            MARK => {}
-            other if other.swap_bytes() == MARK => {
-                return Err(malformed("it comes from a machine of another byte order"));
-            }
-            other if other.to_be_bytes()[..3] == MARK.to_be_bytes()[..3] => {
-                return Err(malformed("it comes from another version of this library"));
-            }
-            _ => {
-                return Err(malformed(
-                    "it does not end as a message of `send_message` or `to_bytes` does; receive plain \
-                     values with `receive_values`",
-                ));
-            }
-        }
-        let front = u32::from_ne_bytes([a, b, c, d]);
-        Ok(Self { fingerprint: number(0), in_band: number(1), front_size: number(2), front })
-    }
-}
-
-/// Returns `true` if bytes end as a message of this version does.
-#[cfg(feature = "mpi")]
-pub(crate) fn is_message(bytes: &[u8]) -> bool {
-    bytes.len() >= TRAILER && bytes.ends_with(&MARK.to_ne_bytes())
-}
-
 /// A message as the memory that it consists of.
 #[derive(Debug)]
-pub(crate) struct Encoded<'a> {
+pub struct Encoded<'a> {
     /// The blocks in their order in the message.
     blocks: Vec<&'a [u8]>,
     /// The in-band part and the trailer.
@@ -157,77 +98,16 @@ fn front(blocks: &[Block<'_>], align: usize) -> Option<usize> {
     kept.rev().max_by_key(|(_, block)| block.bytes.len()).map(|(number, _)| number)
 }
 
-/// A message that has arrived, in memory of its own or not.
-pub(crate) enum Message<'m> {
-    Borrowed(&'m [u8]),
-    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
-    Owned(OwnedMemory),
-}
-
 impl Message<'_> {
     /// Makes the value.
-    pub fn make<T: FromMessage>(self) -> Result<T, Error> {
-        self.read::<T, T>(|reader| T::read(reader))
+    pub(crate) fn make<T: FromMessage>(self) -> Result<T, Error> {
+        self.read(T::describe, type_name::<T>(), T::read)
     }
 
     /// Makes the value in the memory of an old one. After an error, the old value is unchanged.
-    pub fn make_into<T: FromMessage>(self, value: &mut T) -> Result<(), Error> {
-        let bytes = match &self {
-            Self::Borrowed(bytes) => bytes,
-            Self::Owned(memory) => memory.bytes(),
-        };
-        Message::Borrowed(bytes).read::<T, ()>(|reader| T::check(reader))?;
-        self.read::<T, ()>(|reader| value.read_into(reader))
-    }
-
-    fn read<T: MpiMessage, R>(
-        self,
-        read: impl FnOnce(&mut Reader<'_>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let bytes = match &self {
-            Self::Borrowed(bytes) => bytes,
-            Self::Owned(memory) => memory.bytes(),
-        };
-        let length = bytes.len();
-        let (_, trailer) = bytes.split_last_chunk().ok_or_else(|| {
-            malformed(format!(
-                "it has {length} bytes, and a message of `send_message` or `to_bytes` has {TRAILER} or more; \
-                 receive plain values with `receive_values`"
-            ))
-        })?;
-        let trailer = Trailer::read(trailer)?;
-        if trailer.fingerprint != fingerprint(T::describe) {
-            return Err(malformed(format!(
-                "it holds a value of another type than `{}`: sender and receiver must name the same type, \
-                 from the same source code",
-                type_name::<T>()
-            )));
-        }
-        let size = |size: u64| usize::try_from(size).ok().filter(|size| *size <= length);
-        let has_front = trailer.front != u32::MAX;
-        let sizes = size(trailer.in_band).zip(size(trailer.front_size)).and_then(|(in_band, front)| {
-            let blocks = length.checked_sub(TRAILER)?.checked_sub(in_band)?.checked_sub(front)?;
-            (has_front || front == 0).then_some((front, blocks))
-        });
-        let Some((front_size, blocks)) = sizes else {
-            return Err(malformed("its trailer names more bytes than there are"));
-        };
-        let behind = front_size..length - TRAILER;
-        let number = trailer.front;
-        // If most of the memory is the front block, it can become a `Vec`, and the rest is copied.
-        let rest: Vec<u8>;
-        let (behind, front) = match self {
-            Self::Owned(memory) if front_size >= length / 8 * 7 => {
-                rest = memory.bytes()[behind].to_vec();
-                (&rest[..], Bytes::Owned(Some(memory), front_size))
-            }
-            _ => (&bytes[behind], Bytes::Borrowed(&bytes[..front_size])),
-        };
-        let (blocks, in_band) = behind.split_at(blocks);
-        let mut reader = Reader::new(in_band, blocks, Front { number, bytes: front });
-        let value = read(&mut reader)?;
-        reader.end()?;
-        Ok(value)
+    pub(crate) fn make_into<T: FromMessage>(self, value: &mut T) -> Result<(), Error> {
+        Message::Borrowed(self.bytes()).read(T::describe, type_name::<T>(), T::check)?;
+        self.read(T::describe, type_name::<T>(), |reader| value.read_into(reader))
     }
 }
 

@@ -48,46 +48,53 @@
 //! Nothing is believed of what arrives: a length is compared with the bytes that are there before memory is
 //! allocated, and values may be nested 128 levels deep. After an error there is no value, and nothing leaks.
 
-// The files: `limits`, `writer`, `reader` and `format`, the bytes of a message; `memory`, received memory
-// that becomes a `Vec`; `fingerprint`; `fixed`, slices of one size; `traits`; then the types of other crates:
-// `pointers`, `sequences`, `choices`, `arrays`, `serde`. Types with `MpiDatatype` are in `pack/message.rs`.
-// This module uses nothing but `Error`, and knows no MPI.
+// The files: `limits`, `writer`, `reader`, `whole` and `format`, the bytes of a message; `memory`, received
+// memory that becomes a `Vec`; `fingerprint`; `plain`, values that travel as packed bytes; `traits`;
+// `compose`, arrays and tuples of plain values; then the types of other crates: `pointers`, `sequences`,
+// `choices`, `arrays`, `serde`. Types with `MpiDatatype` are in `pack/message.rs`. This module knows no MPI.
 
 #[cfg(any(feature = "nalgebra", feature = "nalgebra-0_34", feature = "ndarray"))]
 mod arrays;
 mod choices;
+mod compose;
 mod fingerprint;
-mod fixed;
 mod format;
 mod limits;
 mod memory;
+mod plain;
 mod pointers;
 mod reader;
 mod sequences;
 #[cfg(feature = "serde")]
 mod serde;
 mod traits;
+mod whole;
 mod writer;
 
 #[doc(hidden)]
 pub use choices::{greatest, no_variant};
+pub(crate) use compose::fixed;
 pub use fingerprint::Fingerprint;
-#[doc(hidden)]
-pub use fixed::Fixed;
 #[cfg(feature = "mpi")]
-pub(crate) use format::{Encoded, Message, is_message};
+pub(crate) use format::Encoded;
 pub use format::{from_bytes, from_bytes_into, read_from, to_bytes, write_to};
 pub(crate) use limits::malformed;
 #[cfg(feature = "mpi")]
 pub(crate) use limits::unsendable;
 #[doc(hidden)]
 pub use memory::OwnedMemory;
+#[doc(hidden)]
+pub use plain::{Plain, PlainValues, PlainValuesMut};
 pub use reader::Reader;
 #[cfg(feature = "mpi")]
 pub(crate) use sequences::read_values;
 #[cfg(feature = "serde")]
 pub use serde::Serde;
 pub use traits::{FromMessage, MpiMessage};
+#[doc(hidden)]
+pub use whole::Message;
+#[cfg(feature = "mpi")]
+pub(crate) use whole::is_message;
 pub use writer::Writer;
 #[cfg(feature = "mpi")]
 pub(crate) use writer::{keep, spare};

@@ -8,13 +8,17 @@ use std::{
     sync::Arc,
 };
 
-use super::{Fingerprint, Fixed, FromMessage, MpiMessage, Reader, Writer, sequences::text};
-use crate::Error;
+use super::{
+    Fingerprint, FromMessage, Message, MpiMessage, Plain, PlainValues, PlainValuesMut, Reader, Writer,
+    compose::fixed, sequences::text,
+};
+use crate::{Error, types::ValueType};
 
 /// Implements `MpiMessage` for pointers, each one level deeper than its value.
 macro_rules! pointers {
     ($([$($generics:tt)*] $type:ty => $target:ty;)*) => {$(
         impl<$($generics)*> MpiMessage for $type {
+            const VALUES: Option<&'static ValueType> = <$target>::VALUES;
             const LEAST: usize = <$target>::LEAST;
 
             fn describe(of: &mut Fingerprint) {
@@ -25,6 +29,12 @@ macro_rules! pointers {
             fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
                 let target: &'a $target = self;
                 to.nested(|to| target.write(to))
+            }
+
+            #[inline]
+            fn plain(&self) -> Option<PlainValues<'_>> {
+                let target: &$target = self;
+                target.plain()
             }
         }
     )*};
@@ -40,13 +50,15 @@ pointers! {
 }
 
 impl<T: FromMessage> FromMessage for Box<T> {
+    const IS_EXACT: bool = T::IS_EXACT;
+
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
         // The value of a large type must not be on the stack of the function that reads it to the heap.
         #[inline(never)]
         fn by_stack<T: FromMessage>(from: &mut Reader<'_>) -> Result<Box<T>, Error> {
             T::read(from).map(Box::new)
         }
-        from.nested::<T, _>(|from| match const { T::SLICES } {
+        from.nested::<T, _>(|from| match const { fixed::<T>() } {
             Some(fixed) => fixed.read_boxed(from),
             None => by_stack(from),
         })
@@ -59,6 +71,25 @@ impl<T: FromMessage> FromMessage for Box<T> {
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
         from.nested::<T, _>(T::check)
     }
+
+    fn plain_mut(&mut self) -> PlainValuesMut<'_> {
+        T::plain_mut(self)
+    }
+
+    fn arrived(message: Message<'_>) -> Result<Self, Error> {
+        match (Self::VALUES, const { fixed::<T>() }) {
+            (None, _) => message.make(),
+            (Some(_), Some(fixed)) => fixed.arrived_boxed(message.bytes()),
+            (Some(_), None) => T::arrived(message).map(Box::new),
+        }
+    }
+
+    fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
+        match Self::VALUES {
+            None => message.make_into(self),
+            Some(_) => T::arrived_into(self, message),
+        }
+    }
 }
 
 impl<T: FromMessage> FromMessage for Box<[T]> {
@@ -68,6 +99,18 @@ impl<T: FromMessage> FromMessage for Box<[T]> {
 
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
         from.nested::<Self, _>(Vec::<T>::check)
+    }
+
+    fn arrived(message: Message<'_>) -> Result<Self, Error> {
+        match Self::VALUES {
+            None => message.make(),
+            Some(_) => Vec::<T>::arrived(message).map(Vec::into_boxed_slice),
+        }
+    }
+
+    fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
+        *self = Self::arrived(message)?;
+        Ok(())
     }
 }
 
@@ -96,6 +139,15 @@ macro_rules! shared {
             fn check(from: &mut Reader<'_>) -> Result<(), Error> {
                 Box::<T>::check(from)
             }
+
+            fn arrived(message: Message<'_>) -> Result<Self, Error> {
+                Box::<T>::arrived(message).map(Self::from)
+            }
+
+            fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
+                *self = Self::arrived(message)?;
+                Ok(())
+            }
         }
     )*};
 }
@@ -121,15 +173,33 @@ where
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
         from.nested::<T::Owned, _>(T::Owned::check)
     }
+
+    fn arrived(message: Message<'_>) -> Result<Self, Error> {
+        match Self::VALUES {
+            None => message.make(),
+            Some(_) => T::Owned::arrived(message).map(Cow::Owned),
+        }
+    }
+
+    fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
+        match (Self::VALUES, &mut *self) {
+            (None, _) => message.make_into(self),
+            (Some(_), Cow::Owned(owned)) => owned.arrived_into(message),
+            (Some(_), Cow::Borrowed(_)) => {
+                *self = Self::arrived(message)?;
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Implements both traits for wrappers of a value.
 macro_rules! wrappers {
     ($($wrapper:ident)*) => {$(
         impl<T: MpiMessage> MpiMessage for $wrapper<T> {
-            const SLICES: Option<Fixed<Self>> = match T::SLICES {
+            const PLAIN: Option<Plain<Self>> = match T::PLAIN {
                 // SAFETY: 1, as the documentation of the wrapper guarantees.
-                Some(fixed) => Some(unsafe { fixed.of_wrapper() }),
+                Some(plain) => Some(unsafe { Plain::new(plain.of) }),
                 None => None,
             };
             const LEAST: usize = T::LEAST;
@@ -165,6 +235,12 @@ macro_rules! wrappers {
 wrappers! { Wrapping Saturating }
 
 impl<T: ?Sized> MpiMessage for PhantomData<T> {
+    const PLAIN: Option<Plain<Self>> = match <()>::PLAIN {
+        // SAFETY: 1, since neither type has bytes.
+        Some(plain) => Some(unsafe { Plain::new(plain.of) }),
+        None => None,
+    };
+
     fn describe(_: &mut Fingerprint) {}
 
     #[inline]

@@ -6,10 +6,11 @@ use std::{
 };
 
 use super::{
-    Fingerprint, Fixed, FromMessage, MpiMessage, OwnedMemory, Reader, Writer,
+    Fingerprint, FromMessage, Message, MpiMessage, OwnedMemory, Plain, PlainValues, Reader, Writer,
+    compose::{fixed, of_array, slice_align, value_type},
     limits::{malformed, unsendable},
 };
-use crate::Error;
+use crate::{Error, types::ValueType};
 
 /// The least number of bytes of a length.
 const LENGTH: usize = 4;
@@ -121,28 +122,20 @@ fn write_length<T: MpiMessage>(length: usize, to: &mut Writer<'_>) -> Result<(),
 /// Reads the length of a sequence. If values may be a block, they are not compared with the in-band part.
 #[inline]
 fn read_length<T: MpiMessage>(from: &mut Reader<'_>) -> Result<usize, Error> {
-    if slice_of::<T>() > 0 { from.length() } else { from.count::<T>(T::LEAST) }
-}
-
-/// Returns the alignment of `T` if the memory of a slice is its packed bytes, and otherwise 0.
-const fn slice_of<T: MpiMessage>() -> usize {
-    match T::SLICES {
-        Some(fixed) => fixed.slice(),
-        None => 0,
-    }
+    if slice_align::<T>() > 0 { from.length() } else { from.count::<T>(T::LEAST) }
 }
 
 /// Adds to a fingerprint the type of the values of a sequence or array, and two facts that decide on their
 /// form: `true` if they are written all at once, and if they may have no bytes.
 pub(super) fn describe_values<T: MpiMessage>(of: &mut Fingerprint) {
-    of.number(u64::from(T::SLICES.is_some()) + 2 * u64::from(T::LEAST == 0));
+    of.number(u64::from(fixed::<T>().is_some()) + 2 * u64::from(T::LEAST == 0));
     of.of(T::describe);
 }
 
 /// Writes the values of a slice, without its length.
 #[inline]
 fn write_values<'a, T: MpiMessage>(values: &'a [T], to: &mut Writer<'a>) -> Result<(), Error> {
-    match const { T::SLICES } {
+    match const { fixed::<T>() } {
         Some(fixed) => {
             fixed.write(values, to);
             Ok(())
@@ -153,13 +146,14 @@ fn write_values<'a, T: MpiMessage>(values: &'a [T], to: &mut Writer<'a>) -> Resu
 
 /// Reads a value for each of `count`, without making it.
 fn check_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -> Result<(), Error> {
-    match const { T::SLICES } {
+    match const { fixed::<T>() } {
         Some(fixed) => fixed.check(count, from),
         None => from.nested::<T, _>(|from| (0..count).try_for_each(|_| T::check(from))),
     }
 }
 
 impl<T: MpiMessage> MpiMessage for [T] {
+    const VALUES: Option<&'static ValueType> = value_type::<T>();
     const LEAST: usize = LENGTH;
 
     fn describe(of: &mut Fingerprint) {
@@ -171,11 +165,17 @@ impl<T: MpiMessage> MpiMessage for [T] {
         write_length::<T>(self.len(), to)?;
         write_values(self, to)
     }
+
+    #[inline]
+    fn plain(&self) -> Option<PlainValues<'_>> {
+        T::PLAIN.map(|plain| plain.values(self))
+    }
 }
 
 impl<T: MpiMessage> MpiMessage for Vec<T> {
+    const VALUES: Option<&'static ValueType> = value_type::<T>();
     const LEAST: usize = LENGTH;
-    const KEPT: usize = slice_of::<T>();
+    const KEPT: usize = slice_align::<T>();
 
     fn describe(of: &mut Fingerprint) {
         <[T]>::describe(of);
@@ -185,11 +185,16 @@ impl<T: MpiMessage> MpiMessage for Vec<T> {
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
         self.as_slice().write(to)
     }
+
+    #[inline]
+    fn plain(&self) -> Option<PlainValues<'_>> {
+        self.as_slice().plain()
+    }
 }
 
 /// Reads `count` values.
 pub(crate) fn read_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -> Result<Vec<T>, Error> {
-    match const { T::SLICES } {
+    match const { fixed::<T>() } {
         Some(fixed) => fixed.read_all(count, from),
         None => from.nested::<T, _>(|from| {
             let (mut values, some) = (Vec::new(), from.reserve::<T>(count));
@@ -205,6 +210,8 @@ pub(crate) fn read_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -
 }
 
 impl<T: FromMessage> FromMessage for Vec<T> {
+    const IS_EXACT: bool = false;
+
     #[inline]
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
         let count = read_length::<T>(from)?;
@@ -213,7 +220,7 @@ impl<T: FromMessage> FromMessage for Vec<T> {
 
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
         let count = read_length::<T>(from)?;
-        match const { T::SLICES } {
+        match const { fixed::<T>() } {
             Some(fixed) => fixed.read_into(self, count, from),
             None => from.nested::<T, _>(|from| {
                 self.truncate(count);
@@ -232,32 +239,33 @@ impl<T: FromMessage> FromMessage for Vec<T> {
     }
 
     fn lend(&mut self, size: usize) -> Option<OwnedMemory> {
-        T::SLICES?.lend(self, size)
+        fixed::<T>()?.lend(self, size)
     }
-}
 
-/// Returns the functions for slices of arrays, if there are functions for slices of their elements.
-const fn fixed_arrays<T: MpiMessage, const N: usize>() -> Option<Fixed<[T; N]>> {
-    const fn fixed<T: MpiMessage>() -> Fixed<T> {
-        T::SLICES.expect("arrays have functions only if their elements have")
+    fn arrived(message: Message<'_>) -> Result<Self, Error> {
+        match T::PLAIN {
+            Some(plain) => {
+                let count = plain.of.count_in(message.bytes().len())?;
+                read_values(count, &mut message.packed())
+            }
+            None => message.make(),
+        }
     }
-    let Some(Fixed { check_memory, .. }) = T::SLICES else { return None };
-    let (least, slice) = (fixed::<T>().least() * N, if N > 0 { fixed::<T>().slice() } else { 0 });
-    // SAFETY: 1 to 3, since the arrays are `N` times as many values.
-    Some(unsafe {
-        Fixed::new(
-            least,
-            slice,
-            |place, count, to| (const { fixed::<T>() }.write)(place, count.saturating_mul(N), to),
-            |place, count, from| (const { fixed::<T>() }.read)(place, count.saturating_mul(N), from),
-            |count, from| (const { fixed::<T>() }.check)(count.saturating_mul(N), from),
-            check_memory,
-        )
-    })
+
+    fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
+        let Some(plain) = T::PLAIN else { return message.make_into(self) };
+        let count = plain.of.count_in(message.bytes().len())?;
+        if let Some(fixed) = const { fixed::<T>() } {
+            fixed.check(count, &mut Reader::of_packed(message.bytes()))?;
+            return fixed.read_into(self, count, &mut message.packed());
+        }
+        *self = read_values(count, &mut message.packed())?;
+        Ok(())
+    }
 }
 
 impl<T: MpiMessage, const N: usize> MpiMessage for [T; N] {
-    const SLICES: Option<Fixed<Self>> = fixed_arrays();
+    const PLAIN: Option<Plain<Self>> = of_array();
     const LEAST: usize = T::LEAST.saturating_mul(N);
     const KEPT: usize = T::KEPT;
 
@@ -269,7 +277,7 @@ impl<T: MpiMessage, const N: usize> MpiMessage for [T; N] {
 
     #[inline]
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-        match const { T::SLICES } {
+        match const { fixed::<T>() } {
             Some(fixed) => {
                 fixed.write(self, to);
                 Ok(())
@@ -282,7 +290,7 @@ impl<T: MpiMessage, const N: usize> MpiMessage for [T; N] {
 impl<T: FromMessage, const N: usize> FromMessage for [T; N] {
     #[inline]
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        if let Some(fixed) = const { T::SLICES } {
+        if let Some(fixed) = const { fixed::<T>() } {
             return fixed.read(from);
         }
         let mut failed = None;
@@ -298,14 +306,14 @@ impl<T: FromMessage, const N: usize> FromMessage for [T; N] {
     }
 
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
-        if let Some(fixed) = const { T::SLICES } {
+        if let Some(fixed) = const { fixed::<T>() } {
             return fixed.read_over(self, from);
         }
         self.iter_mut().try_for_each(|value| value.read_into(from))
     }
 
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        match const { T::SLICES } {
+        match const { fixed::<T>() } {
             Some(fixed) => fixed.check(N, from),
             None => (0..N).try_for_each(|_| T::check(from)),
         }

@@ -1,9 +1,11 @@
 //! The traits of messages.
 
-use std::array;
+use std::{any::type_name, array};
 
-use super::{Fingerprint, Fixed, OwnedMemory, Reader, Writer};
-use crate::Error;
+use super::{
+    Fingerprint, Message, OwnedMemory, Plain, PlainValues, PlainValuesMut, Reader, Writer, plain::one_value,
+};
+use crate::{Error, types::ValueType};
 
 /// A value that can be sent as a message of any length: see the [module](super).
 ///
@@ -45,9 +47,15 @@ use crate::Error;
             (feature `serde`)"
 )]
 pub trait MpiMessage {
-    /// The functions for slices of a type with [`MpiDatatype`] and without skipped fields.
+    /// The value type, if values of the type are plain: they travel as packed bytes.
     #[doc(hidden)]
-    const SLICES: Option<Fixed<Self>> = None;
+    const PLAIN: Option<Plain<Self>> = None;
+    /// The type of the plain values that a message of the type consists of; `None` if the type is owned.
+    #[doc(hidden)]
+    const VALUES: Option<&'static ValueType> = match Self::PLAIN {
+        Some(plain) => Some(plain.of),
+        None => None,
+    };
     /// The least number of bytes that a value has in a message. If it is 0, each value of a sequence has one
     /// more byte in the in-band part, so that a length never exceeds the bytes that are there.
     #[doc(hidden)]
@@ -65,6 +73,13 @@ pub trait MpiMessage {
     /// # Errors
     /// [`Error::Unsendable`] if values are nested too deeply, and for reasons of the type's own.
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error>;
+
+    /// Returns the plain values that a value consists of, or `None` if it is owned: it travels in the format
+    /// of messages.
+    #[doc(hidden)]
+    fn plain(&self) -> Option<PlainValues<'_>> {
+        Self::PLAIN.map(|plain| plain.value(self))
+    }
 }
 
 /// A value that can be made from a message: see [`MpiMessage`].
@@ -78,6 +93,11 @@ pub trait MpiMessage {
     note = "a type that borrows where its definition does not show it can be sent: `#[mpi(send_only)]`"
 )]
 pub trait FromMessage: MpiMessage + Sized {
+    /// `true` if a message that is received into a value must have exactly the size of the value; otherwise
+    /// the value takes what arrives.
+    #[doc(hidden)]
+    const IS_EXACT: bool = Self::PLAIN.is_some();
+
     /// Reads a value.
     ///
     /// # Errors
@@ -87,7 +107,7 @@ pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value and uses the memory of the old one again. The bytes have passed [`check`](Self::check).
     #[doc(hidden)]
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
-        match const { Self::SLICES } {
+        match const { Plain::fixed(Self::PLAIN) } {
             Some(fixed) => fixed.read_over(array::from_mut(self), from),
             None => replace(self, from),
         }
@@ -96,7 +116,7 @@ pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value without making it: returns the errors of [`read`](Self::read).
     #[doc(hidden)]
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        match const { Self::SLICES } {
+        match const { Plain::fixed(Self::PLAIN) } {
             Some(fixed) => fixed.check(1, from),
             None => read_and_drop::<Self>(from),
         }
@@ -107,6 +127,38 @@ pub trait FromMessage: MpiMessage + Sized {
     #[doc(hidden)]
     fn lend(&mut self, _size: usize) -> Option<OwnedMemory> {
         None
+    }
+
+    /// Returns the plain values that a message is received into, if the type is [exact](Self::IS_EXACT).
+    #[doc(hidden)]
+    fn plain_mut(&mut self) -> PlainValuesMut<'_> {
+        match Self::PLAIN {
+            Some(plain) => plain.value_mut(self),
+            None => PlainValuesMut::nothing(),
+        }
+    }
+
+    /// Makes a value of a message that has arrived: of packed bytes if the type consists of plain values, and
+    /// otherwise of a message in the format of messages.
+    #[doc(hidden)]
+    fn arrived(message: Message<'_>) -> Result<Self, Error> {
+        match Self::PLAIN {
+            Some(plain) => Self::read(&mut Reader::of_packed(one_value(plain.of, message.bytes())?)),
+            None => message.read(Self::describe, type_name::<Self>(), Self::read),
+        }
+    }
+
+    /// Like [`arrived`](Self::arrived), in place of an old value. After an error, the old value is unchanged.
+    #[doc(hidden)]
+    fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
+        if let Some(plain) = Self::PLAIN {
+            let packed = one_value(plain.of, message.bytes())?;
+            Self::check(&mut Reader::of_packed(packed))?;
+            return self.read_into(&mut Reader::of_packed(packed));
+        }
+        let (describe, name) = (Self::describe, type_name::<Self>());
+        Message::Borrowed(message.bytes()).read(describe, name, Self::check)?;
+        message.read(describe, name, |reader| self.read_into(reader))
     }
 }
 

@@ -19,10 +19,7 @@ use crate::{
         signature::Signature,
         transpack::Transpack,
     },
-    types::{
-        MpiDatatype,
-        check::{Valid, restricted},
-    },
+    types::{MpiDatatype, check::restricted, value_type::Valid},
 };
 
 /// A layout joined to memory that is read: `count` copies of a plan (the buffer, count and datatype of an MPI

@@ -5,29 +5,23 @@ use std::{array, num::NonZero, slice};
 
 use dtype_core::BaseType;
 
-use super::{pack_raw, packed_size, unpack_raw};
 use crate::{
     Error, FromMessage, MpiDatatype, MpiMessage,
-    message::{Fingerprint, Fixed, Reader, Writer, malformed},
-    types::{Visitor, check::check},
+    message::{Fingerprint, Plain, Reader, Writer, fixed, malformed},
+    types::{ValueType, Visitor},
 };
 
-/// Returns the functions for slices of a type, or `None` if the type has skipped fields.
-pub(crate) const fn fixed<T: MpiDatatype>() -> Option<Fixed<T>> {
-    if !T::FACTS.complete {
-        return None;
-    }
-    let (least, slice) = (T::FACTS.packed_size, slice_align::<T>());
-    // SAFETY: 1, since packed bytes are written and read; 2, since these are `packed_size` bytes; 3, since
-    // `slice_align` is not 0 only for dense values, whose memory is their packed bytes.
-    Some(unsafe { Fixed::new(least, slice, write_at::<T>, read_at::<T>, check_all::<T>, check_memory::<T>) })
+/// Returns the value type of a type with `MpiDatatype`.
+pub(crate) const fn plain<T: MpiDatatype>() -> Plain<T> {
+    // SAFETY: 1, since it is made of `T`.
+    unsafe { Plain::new(ValueType::of::<T>()) }
 }
 
 /// Implements both traits for base types.
 macro_rules! base_types {
     ($($type:ty)*) => {$(
         impl MpiMessage for $type {
-            const SLICES: Option<Fixed<Self>> = fixed();
+            const PLAIN: Option<Plain<Self>> = Some(plain());
             const LEAST: usize = size_of::<Self>();
 
             fn describe(of: &mut Fingerprint) {
@@ -62,12 +56,6 @@ base_types! { num_complex::Complex<f32> num_complex::Complex<f64> }
 #[cfg(feature = "half")]
 base_types! { half::f16 half::bf16 }
 
-/// Returns the alignment of `T` if the memory of a slice is its packed bytes, and otherwise 0.
-const fn slice_align<T: MpiDatatype>() -> usize {
-    let facts = T::FACTS;
-    if facts.dense && facts.complete && facts.packed_size > 0 { align_of::<T>() } else { 0 }
-}
-
 /// Adds the base types of `T` to a fingerprint, in packing order, and whether many values may be a block.
 pub(crate) fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
     struct Leaves<'a>(&'a mut Fingerprint);
@@ -84,38 +72,14 @@ pub(crate) fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
             F::visit(self);
         }
     }
-    of.number((slice_align::<T>() > 0).into());
+    of.number((ValueType::of::<T>().slice_align() > 0).into());
     T::visit(&mut Leaves(of));
 }
 
 /// Writes a value.
 #[inline]
 pub(crate) fn write<'a, T: MpiDatatype>(value: &'a T, to: &mut Writer<'a>) {
-    // SAFETY: 1, by the reference.
-    unsafe { write_at::<T>((&raw const *value).cast(), 1, to) };
-}
-
-/// Writes values.
-///
-/// # Safety
-/// 1. At `place`, there are `count` values, borrowed as long as the message.
-#[inline]
-unsafe fn write_at<T: MpiDatatype>(place: *const u8, count: usize, to: &mut Writer<'_>) {
-    let size = packed_size::<T>(count);
-    if const { slice_align::<T>() > 0 } {
-        // SAFETY: by 1, the values are there for as long as the message. They are dense: all of their bytes
-        // are packed bytes, and so initialized.
-        let bytes = unsafe { slice::from_raw_parts(place, size) };
-        return to.memory(bytes, align_of::<T>());
-    }
-    to.in_band.reserve(size);
-    let start = to.in_band.len();
-    // SAFETY: by 1, the values are there. There is room for `size` packed bytes, which are written, and do
-    // not overlap the values.
-    unsafe {
-        pack_raw(slice::from_raw_parts(place.cast::<T>(), count), to.in_band.as_mut_ptr().add(start));
-        to.in_band.set_len(start + size);
-    }
+    const { plain::<T>() }.write(slice::from_ref(value), to);
 }
 
 /// Reads a value. `by_field` reads it if the type has skipped fields.
@@ -147,33 +111,4 @@ pub(crate) fn read_into<T: MpiDatatype>(
 #[cold]
 pub(crate) fn incomplete<T>(_: &mut Reader<'_>) -> Result<T, Error> {
     Err(malformed("its type has skipped fields"))
-}
-
-/// Reads the packed bytes of `count` valid values.
-#[inline]
-fn packed<'r, T: MpiDatatype>(count: usize, from: &'r mut Reader<'_>) -> Result<&'r [u8], Error> {
-    let size = packed_size::<T>(count);
-    let packed = if const { slice_align::<T>() > 0 } { from.memory(size)? } else { from.bytes(size)? };
-    check::<T>(packed, 0)?;
-    Ok(packed)
-}
-
-/// Reads values.
-///
-/// # Safety
-/// 1. At `place`, there is room for `count` values.
-#[inline]
-unsafe fn read_at<T: MpiDatatype>(place: *mut u8, count: usize, from: &mut Reader<'_>) -> Result<(), Error> {
-    let packed = packed::<T>(count, from)?;
-    // SAFETY: by 1, there is room for the values. `packed` has the bytes of so many valid ones.
-    unsafe { unpack_raw(packed, place.cast::<T>(), count) };
-    Ok(())
-}
-
-fn check_all<T: MpiDatatype>(count: usize, from: &mut Reader<'_>) -> Result<(), Error> {
-    packed::<T>(count, from).map(drop)
-}
-
-fn check_memory<T: MpiDatatype>(memory: &[u8]) -> Result<(), Error> {
-    check::<T>(memory, 0)
 }

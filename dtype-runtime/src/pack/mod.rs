@@ -45,7 +45,7 @@ pub use buffer::PackBuffer;
 pub use data::{Data, DataMut};
 pub use encoding::Representation;
 pub use stream::{Packer, Unpacker};
-pub(crate) use values::{Copying, copy_known, pack_raw, unpack_raw, written};
+pub(crate) use values::{copy_known, written};
 pub use values::{pack, pack_into, packed_size, unpack_into};
 
 pub use crate::engine::{

@@ -7,10 +7,11 @@ use std::{any::type_name, marker::PhantomData};
 
 use dtype_core::BaseType;
 
+use super::plan::plan_of;
 use crate::{
     Error, MpiDatatype,
     engine::{Direction, Packing, Plan, Unpacking, copy_forward},
-    types::{Visitor, check::check},
+    types::{Copying, ValueType, Visitor, check::check},
 };
 
 /// Returns the packed size of `count` values of `T` in bytes, or `usize::MAX` if it overflows.
@@ -32,28 +33,6 @@ pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
             copy_values::<T, Packing>(memory, values.len(), packed);
         })
     }
-}
-
-/// Packs values to an address.
-///
-/// # Safety
-/// `packed` has room for the packed bytes, and they do not overlap the values.
-#[inline]
-pub(crate) unsafe fn pack_raw<T: MpiDatatype>(values: &[T], packed: *mut u8) {
-    // SAFETY: the caller has room for the packed bytes, which do not overlap the values. The values are
-    // borrowed.
-    unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed) };
-}
-
-/// Unpacks values to an address.
-///
-/// # Safety
-/// 1. At `values` there is room for `count` values, which `packed` does not overlap. 2. `packed` has the
-///    packed bytes of `count` valid values.
-#[inline]
-pub(crate) unsafe fn unpack_raw<T: MpiDatatype>(packed: &[u8], values: *mut T, count: usize) {
-    // SAFETY: by 1 and 2, both sides have the bytes of `count` valid values, and do not overlap.
-    unsafe { copy_values::<T, Unpacking>(values.cast(), count, packed.as_ptr().cast_mut()) };
 }
 
 /// Returns a vector of `size` bytes that `write` has written.
@@ -112,24 +91,25 @@ pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<()
     Ok(())
 }
 
-/// The functions for values of one type, called by code that does not know the type.
-pub(crate) struct Copying {
-    /// Packs values.
-    ///
-    /// # Safety
-    /// The conditions of [`copy_values`] hold.
-    pub pack: unsafe fn(*mut u8, usize, *mut u8),
-    /// Unpacks values.
-    ///
-    /// # Safety
-    /// The conditions of [`copy_values`] hold.
-    pub unpack: unsafe fn(*mut u8, usize, *mut u8),
-    pub check: fn(&[u8], usize) -> Result<(), Error>,
-}
-
-impl Copying {
-    pub(crate) const fn of<T: MpiDatatype>() -> Self {
-        Self { pack: copy_values::<T, Packing>, unpack: copy_values::<T, Unpacking>, check: check::<T> }
+impl ValueType {
+    /// Returns the value type of `T`.
+    pub(crate) const fn of<T: MpiDatatype>() -> &'static Self {
+        const {
+            &Self {
+                name: type_name::<T>,
+                size: size_of::<T>(),
+                align: align_of::<T>(),
+                facts: T::FACTS,
+                is_bytes: T::BYTES,
+                lazy: T::lazy,
+                plan: plan_of::<T>,
+                copying: Copying {
+                    pack: copy_values::<T, Packing>,
+                    unpack: copy_values::<T, Unpacking>,
+                    check: check::<T>,
+                },
+            }
+        }
     }
 }
 

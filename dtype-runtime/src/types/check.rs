@@ -4,15 +4,11 @@ use std::{marker::PhantomData, ops::Range};
 
 use dtype_core::BaseType;
 
-use super::datatype::{MpiDatatype, Visitor, invalid};
+use super::{
+    datatype::{MpiDatatype, Visitor, invalid},
+    value_type::Valid,
+};
 use crate::Error;
-
-/// A check that packed bytes are valid values.
-pub(crate) trait Valid: Sync {
-    /// Checks `packed`, a part of the packed bytes that begins at byte `start`. Returns an error if a value
-    /// that lies wholly in this part is invalid.
-    fn check(&self, packed: &[u8], start: usize) -> Result<(), Error>;
-}
 
 /// Returns the check of a restricted type, or `None` if every byte pattern is valid.
 pub(crate) const fn restricted<T: MpiDatatype>() -> Option<&'static dyn Valid> {

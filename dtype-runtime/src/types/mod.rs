@@ -7,8 +7,9 @@
 // The files: `datatype`, the trait; `base`, its implementations for types of other crates; `fields` and
 // `facts`, constants about structs and other types; `entry`, everything that is computed once from a type or
 // layout; `cache`, entries that have no `static` of their own; `check`, the validity of packed bytes;
-// `marks`, what rsmpi may do with values; `values` and `rsmpi`, the traits of rsmpi; `runtime`, the type that
-// ties expansions to this crate. This module uses `engine` and `mpi`, and does not know layouts.
+// `marks`, what rsmpi may do with values; `value_type`, a type for code without type parameters; `values` and
+// `rsmpi`, the traits of rsmpi; `runtime`, the type that ties expansions to this crate. This module uses
+// `engine` and `mpi`, and does not know layouts.
 
 mod base;
 pub(crate) mod cache;
@@ -23,6 +24,7 @@ pub(crate) mod marks;
 #[cfg(feature = "mpi")]
 pub(crate) mod rsmpi;
 pub(crate) mod runtime;
+pub(crate) mod value_type;
 #[cfg(feature = "mpi")]
 mod values;
 
@@ -33,5 +35,6 @@ pub(crate) use datatype::layout_number;
 pub(crate) use facts::Facts;
 pub(crate) use fields::Field;
 pub use marks::{AnyPattern, Complete};
+pub(crate) use value_type::{Copying, ValueType};
 #[cfg(feature = "mpi")]
 pub use values::{Values, ValuesMut};

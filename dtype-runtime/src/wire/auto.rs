@@ -1,7 +1,7 @@
 //! The choice of [`Wire::Auto`](super::Wire::Auto) for a message that is not contiguous. Contiguous messages
 //! are sent directly from memory.
 
-use super::{attach::tables_of, request::Peer, sendable::sealed::Read, table::Table};
+use super::{attach::tables_of, request::Address, sendable::sealed::Read, table::Table};
 use crate::{Error, mpi::Usable};
 
 /// Returns `true` if the sender or the receiver of a message should pass the datatype to MPI. `peer` is the
@@ -11,7 +11,7 @@ use crate::{Error, mpi::Usable};
 /// # Errors
 /// [`Error::Table`] if `DTYPE_WIRES` names a file that is not a table.
 #[inline]
-pub(super) fn is_typed<M: Read + ?Sized>(mpi: &Usable, message: &M, peer: Peer) -> Result<bool, Error> {
+pub(super) fn is_typed<M: Read + ?Sized>(mpi: &Usable, message: &M, peer: Address) -> Result<bool, Error> {
     let measured = tables_of(mpi, peer.communicator)?;
     match measured.as_ref().and_then(|tables| tables.of(peer.rank)) {
         Some(table) => Ok(table.is_typed(message)),

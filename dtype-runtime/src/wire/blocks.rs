@@ -6,8 +6,9 @@
 use std::ops::Range;
 
 use crate::{
-    Error, Layout, MpiDatatype,
+    Error, Layout,
     pack::{Data, DataMut, Plan},
+    types::ValueType,
 };
 
 /// Returns the plan of the transferred bytes of a layout.
@@ -40,9 +41,9 @@ pub(super) struct MemoryBlocks {
 
 impl MemoryBlocks {
     /// Returns the conversion for values of a type.
-    pub fn of_values<T: MpiDatatype>() -> Result<Self, Error> {
-        let by_block = Plan::new(T::tree())?;
-        Ok(Self { by_field: Plan::of::<T>(), by_block, origin: 0, extent: size_of::<T>() })
+    pub fn of_values(of: &ValueType) -> Result<Self, Error> {
+        let by_block = Plan::new(&(of.lazy)().solution().tree)?;
+        Ok(Self { by_field: (of.plan)().clone(), by_block, origin: 0, extent: of.size })
     }
 
     /// Returns the conversion for the part of an array that a layout selects.

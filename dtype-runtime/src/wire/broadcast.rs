@@ -19,6 +19,7 @@ use crate::{
     Error,
     mpi::{Usable, called, packed_datatype},
     pack::PackBuffer,
+    types::ValueType,
 };
 
 /// The largest size of a part other than the first one, in bytes.
@@ -105,7 +106,7 @@ fn pack<M: Sendable + ?Sized>(
 }
 
 /// Sends the root's message to all ranks. `form` says whether the header and the seals are sent, too.
-pub(super) fn broadcast<M: Receivable + ?Sized>(
+pub(crate) fn broadcast<M: Receivable + ?Sized>(
     root: Rooted<'_>,
     message: &mut M,
     form: Form,
@@ -142,11 +143,13 @@ pub(super) fn broadcast<M: Receivable + ?Sized>(
     receiving.end()
 }
 
-/// Sends the root's message, of any size, to all ranks. `message` is `Some` only at the root. Returns the
-/// message, and its size in bytes; at the root, it is empty.
-pub(super) fn broadcast_whole<M: Sendable + ?Sized>(
+/// Sends the root's message, of any size, to all ranks. `message` is `Some` only at the root. `values` is the
+/// type of its values, if they are plain. Returns the message, and its size in bytes; at the root, it is
+/// empty.
+pub(crate) fn broadcast_whole<M: Sendable + ?Sized>(
     root: Rooted<'_>,
     message: Option<&M>,
+    values: Option<&'static ValueType>,
 ) -> Result<(PackBuffer, usize), Error> {
     let Rooted { members: Members { mpi, communicator, .. }, rank: root, .. } = root;
     let form = Form::BYTES;
@@ -164,7 +167,7 @@ pub(super) fn broadcast_whole<M: Sendable + ?Sized>(
             Ok(whole) if message.is_none() => whole,
             _ => return,
         };
-        match form.unseal(packed, 0..bytes.len(), drawn, behind, root) {
+        match form.unseal_values(values, header.size, (bytes.clone(), packed), drawn, behind, root) {
             Ok(()) => whole[bytes].copy_from_slice(packed),
             Err(error) => arrived = Err(error),
         }

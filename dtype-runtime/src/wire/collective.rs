@@ -33,12 +33,13 @@ use super::{
     frame::{checks, draw, fits, seal_size},
     members::{Members, Rooted, intracommunicator, members},
     parts::{Form, Parts, Sizes, Told, with_seals},
-    request::Peer,
+    request::Address,
 };
 use crate::{
     Error,
     mpi::{Usable, called, is_between_groups, ready},
     pack::PackBuffer,
+    types::ValueType,
 };
 
 /// Collective calls without a root, on packed bytes.
@@ -237,7 +238,7 @@ fn with_all(
     let Members { communicator, ranks, .. } = members(mpi, communicator)?;
     intracommunicator(mpi, communicator)?;
     let (companion, tag) = companion(mpi, communicator, 1)?;
-    let peer = |i: usize| Peer { communicator: companion.communicator, rank: i as c_int, tag };
+    let peer = |i: usize| Address { communicator: companion.communicator, rank: i as c_int, tag };
     let all = || (0..ranks).map(|i| (i, peer(i))).collect();
     let ends = Ends { sends: all(), receives: all(), lengths: [ranks; 2] };
     Ok((companion, ends))
@@ -377,9 +378,9 @@ pub trait PackedRoot: Root {
         let right = messages.len() == ranks;
         let nothing: Vec<[u8; 0]> = vec![[]; ranks];
         let arrived = if right && root.is_here {
-            scatter_each(root, Some(messages))
+            scatter_each(root, Some(messages), None)
         } else {
-            scatter_each(root, root.is_here.then_some(&nothing))
+            scatter_each(root, root.is_here.then_some(&nothing), None)
         }?;
         if root.is_here && !right {
             return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
@@ -397,7 +398,7 @@ pub trait PackedRoot: Root {
         let mpi = &ready()?;
         let root = Rooted::of(mpi, self)?;
         let nothing: Vec<[u8; 0]> = vec![[]; if root.is_here { root.members.ranks } else { 0 }];
-        let arrived = scatter_each(root, root.is_here.then_some(&nothing))?;
+        let arrived = scatter_each(root, root.is_here.then_some(&nothing), None)?;
         unpack_scattered(&arrived, root.rank, into)
     }
 
@@ -498,7 +499,7 @@ pub trait PackedRoot: Root {
 impl<R: Root + ?Sized> PackedRoot for R {}
 
 /// The sizes that the ranks of a call have agreed on.
-pub(super) struct Agreed<'m> {
+pub(crate) struct Agreed<'m> {
     mpi: &'m Usable,
     communicator: MPI_Comm,
     ranks: usize,
@@ -511,7 +512,7 @@ pub(super) struct Agreed<'m> {
     /// The random number of the seals.
     drawn: u64,
     /// The number of packed bytes at the root of a scatter.
-    found: u64,
+    pub(crate) found: u64,
     form: Form,
     /// An upper bound for the bytes of the largest buffer of the call; 0 if unknown.
     bytes: u64,
@@ -519,7 +520,7 @@ pub(super) struct Agreed<'m> {
 
 /// Finds out the sizes of all ranks (`MPI_Allreduce`). On an intercommunicator, a rank learns nothing about
 /// its own group, so the sizes are always sent.
-pub(super) fn agree(members: Members<'_>, own: usize, found: usize) -> Result<Agreed<'_>, Error> {
+pub(crate) fn agree(members: Members<'_>, own: usize, found: usize) -> Result<Agreed<'_>, Error> {
     let Members { mpi, communicator, ranks } = members;
     let unknown = Agreed {
         mpi,
@@ -633,7 +634,7 @@ where
 }
 
 /// Sends the message of each rank, which is not empty or has a seal, to all ranks.
-pub(super) fn gather_to_all<S: Sendable + ?Sized>(
+pub(crate) fn gather_to_all<S: Sendable + ?Sized>(
     agreed: &Agreed<'_>,
     message: &S,
 ) -> Result<(PackBuffer, Parts), Error> {
@@ -731,7 +732,7 @@ fn room_behind_announcement(ranks: usize) -> usize {
 
 /// Sends a part of a buffer to each rank, and returns the parts that come from them. All parts may differ in
 /// size. If all parts of all ranks are short, they travel with their announcements.
-pub(super) fn exchange(
+pub(crate) fn exchange(
     mpi: &Usable,
     communicator: MPI_Comm,
     outgoing: &[Told],
@@ -809,7 +810,7 @@ pub(super) fn exchange(
 }
 
 /// Returns the packed bytes of all ranks and their division at the root, and `None` on other ranks.
-pub(super) fn gather<M: Sendable + ?Sized>(
+pub(crate) fn gather<M: Sendable + ?Sized>(
     agreed: &Agreed<'_>,
     root: Rooted<'_>,
     message: &M,
@@ -857,7 +858,7 @@ where
 }
 
 /// Sends the root's message to all ranks in parts. `message` is `Some` only at the root.
-fn scatter<S, M>(
+pub(crate) fn scatter<S, M>(
     agreed: &Agreed<'_>,
     root: Rooted<'_>,
     message: Option<&S>,
@@ -904,10 +905,12 @@ where
 }
 
 /// Sends one of the root's messages to each rank. The ranks do not know their sizes. `messages` is `Some`
-/// only at the root, one for each rank. Returns the message, and its size in bytes.
-pub(super) fn scatter_each<S: Sendable>(
+/// only at the root, one for each rank. `values` is the type of their values, if they are plain. Returns the
+/// message, and its size in bytes.
+pub(crate) fn scatter_each<S: Sendable>(
     root: Rooted<'_>,
     messages: Option<&[S]>,
+    values: Option<&'static ValueType>,
 ) -> Result<(PackBuffer, usize), Error> {
     let Rooted { members: Members { mpi, communicator, ranks }, rank: from_rank, .. } = root;
     let drawn = draw();
@@ -945,7 +948,7 @@ pub(super) fn scatter_each<S: Sendable>(
         })?;
     }
     let (arrived, behind) = part.split_at(size);
-    form.unseal(arrived, 0..size, drawn, behind, from_rank)?;
+    form.unseal_values(values, size, (0..size, arrived), drawn, behind, from_rank)?;
     Ok((part, size))
 }
 

@@ -23,7 +23,7 @@ use foldhash::fast::FixedState;
 
 use super::{
     frame::{DESCRIPTION, compare_described, describe},
-    request::{Matched, Outgoing, Peer, Request, any_rank, any_tag},
+    request::{Address, Matched, Outgoing, Request, any_rank, any_tag},
     sendable::{pack_with_room, sealed::Read},
 };
 use crate::{Error, mpi::Usable, pack::PackBuffer};
@@ -72,7 +72,7 @@ pub(super) fn announce<M: Read + ?Sized>(
     mpi: &Usable,
     descriptions: Option<&Descriptions>,
     message: &M,
-    to: Peer,
+    to: Address,
 ) -> Result<(), Error> {
     if to.is_nobody() {
         return Ok(());
@@ -86,7 +86,7 @@ pub(super) fn announce<M: Read + ?Sized>(
     let mut bytes = PackBuffer::with_room(DESCRIPTION + HASH)?;
     describe(message, 0..size, &mut bytes[..DESCRIPTION]);
     bytes[DESCRIPTION..][..HASH].copy_from_slice(&hash(&packed[..size]));
-    let to = Peer { communicator: descriptions.communicator, ..to };
+    let to = Address { communicator: descriptions.communicator, ..to };
     let request = Outgoing::of_buffer(bytes, DESCRIPTION + HASH)?.start_synchronous(mpi, to)?;
     let Requests(sent) = &mut *locked(&descriptions.sent);
     // Each call checks more requests than it adds, so that the list stays short.
@@ -140,9 +140,9 @@ impl Descriptions {
 
     /// Receives all descriptions that have arrived.
     fn take_all(&self, mpi: &Usable, arrived: &mut VecDeque<Arrived>) -> Result<(), Error> {
-        let anybody = Peer { communicator: self.communicator, rank: any_rank(), tag: any_tag() };
+        let anybody = Address { communicator: self.communicator, rank: any_rank(), tag: any_tag() };
         while let Some(matched) = Matched::look_for(mpi, anybody)? {
-            let (size, Peer { rank, tag, .. }) = (matched.size, matched.sender());
+            let (size, Address { rank, tag, .. }) = (matched.size, matched.sender());
             let bytes = matched.receive(mpi)?;
             if size == DESCRIPTION + HASH {
                 arrived.push_back(Arrived { rank, tag, bytes });

@@ -8,9 +8,10 @@ use std::{fmt, os::raw::c_int, sync::Arc};
 
 use super::{
     attach::Companion,
+    carried::Carried,
     persistent::Persistent,
     receive::{PostedTyped, receive},
-    request::Peer,
+    request::Address,
     send::Sending,
     sendable::sealed::{Read, Write},
     transfer::{Making, is_faster_typed},
@@ -22,7 +23,7 @@ use crate::{
 
 /// A message of an exchange: the other rank with the tag, and the number of bytes.
 pub(super) struct Planned {
-    pub peer: Peer,
+    pub peer: Address,
     pub size: usize,
 }
 
@@ -136,8 +137,8 @@ impl Exchange {
 /// After an error, the other messages are sent and received nevertheless, and the first error is returned.
 pub(super) fn directly<S: Read, R: Write>(
     mpi: &Usable,
-    sends: impl Iterator<Item = (Peer, S)>,
-    receives: impl Iterator<Item = (Peer, R)>,
+    sends: impl Iterator<Item = (Address, S)>,
+    receives: impl Iterator<Item = (Address, R)>,
     meanwhile: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
     let sends: Vec<_> = sends.collect();
@@ -170,8 +171,35 @@ pub(super) fn directly<S: Read, R: Write>(
     first
 }
 
+/// Sends messages and receives others, once. `receive` receives the message with a number. All sends are
+/// started before, so no rank waits for another one that waits as well.
+///
+/// After an error, the other messages are sent and received nevertheless, and the first error is returned.
+pub(crate) fn at_once(
+    mpi: &Usable,
+    sends: &[(Address, Carried<'_>)],
+    receives: usize,
+    mut receive: impl FnMut(usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut first = Ok(());
+    let mut under_way = Vec::new();
+    for (to, message) in sends {
+        match message.start_borrowed(mpi, *to) {
+            Ok(sending) => under_way.push(sending),
+            Err(error) => first = first.and(Err(error)),
+        }
+    }
+    for number in 0..receives {
+        first = first.and(receive(number));
+    }
+    for mut sending in under_way {
+        first = first.and(sending.is_sent(mpi, true).map(|_| ()));
+    }
+    first
+}
+
 /// Returns the error for a message that does not fit, without the tag, which is not the program's.
-fn misfit(error: Error, rank: c_int) -> Error {
+pub(crate) fn misfit(error: Error, rank: c_int) -> Error {
     match error {
         Error::Fit { value, expected, found, .. } => Error::Neighbour { rank, value, expected, found },
         error => error,
@@ -194,9 +222,9 @@ impl<V> Lent<'_, V> {
 }
 
 /// The places of messages in lists of the program, with the ranks at the other end.
-pub(super) struct Ends {
-    pub sends: Vec<(usize, Peer)>,
-    pub receives: Vec<(usize, Peer)>,
+pub(crate) struct Ends {
+    pub sends: Vec<(usize, Address)>,
+    pub receives: Vec<(usize, Address)>,
     /// The lengths of the lists.
     pub lengths: [usize; 2],
 }
@@ -318,7 +346,7 @@ impl PreparedExchange {
 impl Ends {
     /// Returns the messages of these sizes.
     pub(super) fn planned(&self, [sends, receives]: [&[usize]; 2]) -> [Vec<Planned>; 2] {
-        let planned = |ends: &[(usize, Peer)], sizes: &[usize]| -> Vec<_> {
+        let planned = |ends: &[(usize, Address)], sizes: &[usize]| -> Vec<_> {
             ends.iter().zip(sizes).map(|((_, peer), size)| Planned { peer: *peer, size: *size }).collect()
         };
         [planned(&self.sends, sends), planned(&self.receives, receives)]

@@ -56,7 +56,7 @@ pub(super) fn seal_size() -> usize {
 const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02sig");
 
 /// Draws a random number for the seals of one call.
-pub(super) fn draw() -> u64 {
+pub(crate) fn draw() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
@@ -185,7 +185,7 @@ pub(super) fn accepted_description<M: Read + ?Sized>(
 
 /// Checks that `found` packed bytes fit a message. `from` is the rank that sent them and the tag; `None` in a
 /// collective call.
-pub(super) fn fits<M: Read + ?Sized>(
+pub(crate) fn fits<M: Read + ?Sized>(
     message: &M,
     found: usize,
     from: Option<(i32, i32)>,

@@ -20,7 +20,7 @@ use super::{
     exchange::{Exchange, Lent, Planned, directly},
     frame::checks,
     places::{check, copy, pack, unpack},
-    request::Peer,
+    request::Address,
     sendable::sealed::Read,
     transfer::is_faster_typed,
 };
@@ -114,7 +114,7 @@ impl<const D: usize> Halo<D> {
     ) -> Result<HaloExchange<T, D>, Error> {
         let grid = Grid::<D>::of(communicator)?;
         let parts = self.parts::<T>()?;
-        let at = |rank, direction| Peer {
+        let at = |rank, direction| Address {
             communicator: companion.communicator,
             rank,
             tag: tags + number_of(direction),
@@ -224,7 +224,7 @@ pub struct HaloExchange<T, const D: usize> {
 /// A message to a neighbour or from it.
 struct Message<T, const D: usize> {
     layout: DynamicLayout<T, D>,
-    peer: Peer,
+    peer: Address,
 }
 
 /// A copy within this process, which is its own neighbour.

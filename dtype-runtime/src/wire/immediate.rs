@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use ::mpi::{point_to_point::Status, request::Scope};
 
-use super::{Receivable, Sendable, Wire, receive::Posted, request::Peer, send::Sending};
+use super::{Receivable, Sendable, Wire, receive::Posted, request::Address, send::Sending};
 use crate::{
     Error,
     mpi::{Usable, ready},
@@ -40,7 +40,13 @@ pub struct PendingSend<'a, M: Sendable + ?Sized, Sc: Scope<'a>> {
 }
 
 impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PendingSend<'a, M, Sc> {
-    pub(super) fn new(mpi: &Usable, scope: Sc, message: &'a M, wire: Wire, to: Peer) -> Result<Self, Error> {
+    pub(super) fn new(
+        mpi: &Usable,
+        scope: Sc,
+        message: &'a M,
+        wire: Wire,
+        to: Address,
+    ) -> Result<Self, Error> {
         let registered = Registered::with(scope);
         Ok(Self { sending: Sending::new(mpi, message, wire, to, true)?, _registered: registered })
     }
@@ -75,7 +81,7 @@ pub struct PendingReceive<'a, M: Receivable + ?Sized, Sc: Scope<'a>> {
 }
 
 impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
-    pub(super) fn new(mpi: &Usable, scope: Sc, message: &'a mut M, from: Peer) -> Result<Self, Error> {
+    pub(super) fn new(mpi: &Usable, scope: Sc, message: &'a mut M, from: Address) -> Result<Self, Error> {
         let registered = Registered::with(scope);
         let posted = Posted::new(mpi, message, from)?;
         Ok(Self { posted, message, done: None, _registered: registered })

@@ -15,14 +15,14 @@ use crate::{
 
 /// The communicator of a call, and the number of ranks that the call reaches.
 #[derive(Clone, Copy)]
-pub(super) struct Members<'m> {
+pub(crate) struct Members<'m> {
     pub mpi: &'m Usable,
     pub communicator: MPI_Comm,
     pub ranks: usize,
 }
 
 /// Returns the members of a call on a communicator.
-pub(super) fn members<'m>(
+pub(crate) fn members<'m>(
     mpi: &'m Usable,
     world: &(impl Communicator + ?Sized),
 ) -> Result<Members<'m>, Error> {
@@ -40,7 +40,7 @@ pub(super) fn intracommunicator(mpi: &Usable, communicator: MPI_Comm) -> Result<
 
 /// The root of a call.
 #[derive(Clone, Copy)]
-pub(super) struct Rooted<'m> {
+pub(crate) struct Rooted<'m> {
     pub members: Members<'m>,
     pub rank: c_int,
     /// `true` if this rank is the root.
@@ -63,6 +63,23 @@ impl<'m> Rooted<'m> {
             return Err(Error::Rank { rank, ranks: members.ranks as i32 });
         }
         Ok(Self { members, rank, is_here: world.rank() == rank })
+    }
+}
+
+impl<'m> Rooted<'m> {
+    /// Returns the root of a call.
+    ///
+    /// # Errors
+    /// The errors of [`of`](Self::of).
+    pub fn at(members: Members<'m>, root: usize, own: usize) -> Result<Self, Error> {
+        if is_between_groups(members.mpi, members.communicator)? {
+            return Err(Error::Wire { wire: "packed", reason: BETWEEN_GROUPS });
+        }
+        if root >= members.ranks {
+            let [rank, ranks] = [root, members.ranks].map(|number| i32::try_from(number).unwrap_or(i32::MAX));
+            return Err(Error::Rank { rank, ranks });
+        }
+        Ok(Self { members, rank: root as c_int, is_here: root == own })
     }
 }
 

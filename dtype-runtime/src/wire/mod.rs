@@ -75,37 +75,38 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 
-mod agreement;
-mod attach;
+pub(crate) mod agreement;
+pub(crate) mod attach;
 mod auto;
 mod blocks;
-mod broadcast;
+pub(crate) mod broadcast;
 mod calibrate;
-mod collective;
+pub(crate) mod carried;
+pub(crate) mod collective;
 mod descriptions;
-mod exchange;
+pub(crate) mod exchange;
 mod file;
-mod frame;
+pub(crate) mod frame;
 mod halo;
 mod immediate;
-mod members;
-mod neighbours;
-mod owned;
+pub(crate) mod members;
+pub(crate) mod neighbours;
+pub(crate) mod owned;
 mod owned_collective;
-mod parts;
+pub(crate) mod parts;
 mod persistent;
 mod places;
 mod point_to_point;
 mod prepared;
-mod receive;
+pub(crate) mod receive;
 mod redistribution;
-mod reduce;
-mod request;
+pub(crate) mod reduce;
+pub(crate) mod request;
 mod segments;
 mod send;
-mod sendable;
+pub(crate) mod sendable;
 mod table;
-mod transfer;
+pub(crate) mod transfer;
 mod window;
 
 pub use attach::attach;

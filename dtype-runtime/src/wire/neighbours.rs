@@ -18,7 +18,7 @@ use super::{
     attach::{Companion, companion},
     exchange::{Ends, PendingExchange, PreparedExchange},
     members::{Members, intracommunicator, members},
-    request::Peer,
+    request::Address,
     sendable::{Borrowed, pack_with_room},
 };
 use crate::{
@@ -63,7 +63,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable + ?Sized,
     {
         let mpi = &ready()?;
-        let around = Around::of(mpi, self)?;
+        let around = Around::on(mpi, self.as_raw())?;
         let sent = around.ends.sends(|| Borrowed(message));
         receive_parts(mpi, around, &sent, into)
     }
@@ -79,7 +79,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        let around = Around::of(mpi, self)?;
+        let around = Around::on(mpi, self.as_raw())?;
         let sent = around.ends.sends(|| Borrowed(message));
         around.exchange(mpi, &sent, into)
     }
@@ -96,7 +96,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable + ?Sized,
     {
         let mpi = &ready()?;
-        let around = Around::of(mpi, self)?;
+        let around = Around::on(mpi, self.as_raw())?;
         let [neighbours, _] = around.ends.lengths;
         let size = match part_of(message.packed_size(), message.step(), neighbours) {
             Ok(size) => size,
@@ -122,7 +122,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        Around::of(mpi, self)?.exchange(mpi, messages, into)
+        Around::on(mpi, self.as_raw())?.exchange(mpi, messages, into)
     }
 
     /// Starts [`neighbour_all_to_all_varcount_packed`](Self::neighbour_all_to_all_varcount_packed), and
@@ -140,7 +140,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        let Around { companion, ends } = Around::of(mpi, self)?;
+        let Around { companion, ends } = Around::on(mpi, self.as_raw())?;
         PreparedExchange::start_once(mpi, companion, ends, messages, into)
     }
 
@@ -160,7 +160,7 @@ pub trait NeighbourCollectives: Communicator {
         R: Receivable,
     {
         let mpi = &ready()?;
-        let around = Around::of(mpi, self)?;
+        let around = Around::on(mpi, self.as_raw())?;
         let communicator = around.companion.communicator;
         together(mpi, communicator, around.prepared(messages, into))
     }
@@ -196,6 +196,17 @@ pub fn distributed_graph<C: Communicator + ?Sized>(
 ) -> Result<SimpleCommunicator, Error> {
     let mpi = &ready()?;
     let Members { communicator: raw, ranks, .. } = members(mpi, communicator)?;
+    graph(mpi, raw, ranks, sources, destinations)
+}
+
+/// See [`distributed_graph`].
+pub(crate) fn graph(
+    mpi: &Usable,
+    raw: MPI_Comm,
+    ranks: usize,
+    sources: &[Rank],
+    destinations: &[Rank],
+) -> Result<SimpleCommunicator, Error> {
     intracommunicator(mpi, raw)?;
     let ranks = ranks as Rank;
     let mut strangers = sources.iter().chain(destinations).filter(|rank| !(0..ranks).contains(*rank));
@@ -225,24 +236,24 @@ pub fn distributed_graph<C: Communicator + ?Sized>(
 }
 
 /// The neighbours of this rank, and the communicator and tags of one call.
-struct Around {
+pub(crate) struct Around {
+    // Keeps the communicator of the ends.
     companion: Arc<Companion>,
-    ends: Ends,
+    pub(crate) ends: Ends,
 }
 
 impl Around {
     /// Asks the communicator for the neighbours. All ranks must make this call.
-    fn of<C: Communicator + ?Sized>(mpi: &Usable, communicator: &C) -> Result<Self, Error> {
+    pub(crate) fn on(mpi: &Usable, raw: MPI_Comm) -> Result<Self, Error> {
         /// The greatest number of tags that a call needs: one for each neighbour in a grid.
         const TAGS: u32 = 2 * 32;
-        let Members { communicator: raw, .. } = members(mpi, communicator)?;
         intracommunicator(mpi, raw)?;
         let (companion, tags) = companion(mpi, raw, TAGS)?;
         let topology = topology(mpi, raw)?;
         let [sources, destinations] = neighbours(mpi, raw, topology)?;
         let peers = |ranks: &[Rank], tag: &dyn Fn(usize) -> c_int| -> Vec<_> {
             let peers = ranks.iter().enumerate().map(|(i, rank)| {
-                (i, Peer { communicator: companion.communicator, rank: *rank, tag: tags + tag(i) })
+                (i, Address { communicator: companion.communicator, rank: *rank, tag: tags + tag(i) })
             });
             peers.filter(|(_, peer)| !peer.is_nobody()).collect()
         };
@@ -331,13 +342,13 @@ fn part_of(size: usize, step: usize, parts: usize) -> Result<usize, Error> {
 
 /// The kind of a communicator's topology.
 #[derive(Clone, Copy, PartialEq)]
-enum Topology {
+pub(crate) enum Topology {
     Cartesian,
     Graph,
     DistributedGraph,
 }
 
-fn topology(mpi: &Usable, communicator: MPI_Comm) -> Result<Topology, Error> {
+pub(crate) fn topology(mpi: &Usable, communicator: MPI_Comm) -> Result<Topology, Error> {
     let mut kind = 0;
     called(mpi, "MPI_Topo_test", communicator, || {
         // SAFETY: the communicator is live; there is room for a number.
@@ -355,7 +366,11 @@ fn topology(mpi: &Usable, communicator: MPI_Comm) -> Result<Topology, Error> {
 }
 
 /// Returns the ranks from which this rank receives, and those to which it sends.
-fn neighbours(mpi: &Usable, communicator: MPI_Comm, topology: Topology) -> Result<[Vec<Rank>; 2], Error> {
+pub(crate) fn neighbours(
+    mpi: &Usable,
+    communicator: MPI_Comm,
+    topology: Topology,
+) -> Result<[Vec<Rank>; 2], Error> {
     match topology {
         Topology::Cartesian => {
             let mut dimensions = 0;

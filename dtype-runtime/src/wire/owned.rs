@@ -15,17 +15,18 @@ use super::{
     frame::checks,
     immediate::Registered,
     receive::status_of_nobody,
-    request::{Bytes, Matched, Outgoing, Peer, Request, any_tag, bytes_of},
+    request::{Address, Bytes, Matched, Outgoing, Request, any_tag, bytes_of},
     sendable::Span,
 };
 use crate::{
     Error, FromMessage, MpiDatatype, MpiMessage,
     message::{Encoded, Message, OwnedMemory, Reader, is_message, keep, malformed, read_values, spare},
     mpi::{Usable, ready},
+    types::ValueType,
 };
 
 /// The least size of a message in bytes that is received into memory of its own, which may become a `Vec`.
-const LONG: usize = 64 << 10;
+pub(super) const LONG: usize = 64 << 10;
 
 /// The greatest number of blocks that MPI sends from where they are. More are copied first.
 const MOST_BLOCKS: usize = 32;
@@ -67,7 +68,7 @@ pub trait SendMessage: Destination {
     /// The errors of [`send_message`](Self::send_message).
     fn send_message_with_tag<M: MpiMessage + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
         let mpi = &ready()?;
-        let to = Peer::destination(mpi, self, tag)?;
+        let to = Address::destination(mpi, self, tag)?;
         let encoded = whole(Encoded::of(message, true)?);
         // SAFETY: the message is borrowed, and `encoded` lives until it has been sent.
         unsafe { outgoing(&encoded) }?.send(mpi, to)?;
@@ -99,7 +100,7 @@ pub trait SendMessage: Destination {
     ) -> Result<PendingMessage<'a, Sc>, Error> {
         let mpi = &ready()?;
         let registered = Registered::with(scope);
-        let to = Peer::destination(mpi, self, tag)?;
+        let to = Address::destination(mpi, self, tag)?;
         let encoded = whole(Encoded::of(message, false)?);
         // SAFETY: the message is borrowed until the request is dropped, and `encoded` is kept as long.
         let request = unsafe { outgoing(&encoded) }?.start(mpi, to)?;
@@ -110,7 +111,7 @@ pub trait SendMessage: Destination {
 impl<D: Destination + ?Sized> SendMessage for D {}
 
 /// Returns the message with at most [`MOST_BLOCKS`] blocks.
-fn whole(encoded: Encoded<'_>) -> Encoded<'_> {
+pub(super) fn whole(encoded: Encoded<'_>) -> Encoded<'_> {
     if encoded.parts().0.len() <= MOST_BLOCKS { encoded } else { encoded.copied() }
 }
 
@@ -118,7 +119,7 @@ fn whole(encoded: Encoded<'_>) -> Encoded<'_> {
 ///
 /// # Safety
 /// 1. The message and its value stay as they are until the message has been sent.
-unsafe fn outgoing(encoded: &Encoded<'_>) -> Result<Outgoing, Error> {
+pub(super) unsafe fn outgoing(encoded: &Encoded<'_>) -> Result<Outgoing, Error> {
     let (blocks, rest) = encoded.parts();
     if blocks.is_empty() {
         let span = Span { place: rest.as_ptr().cast_mut(), size: rest.len() };
@@ -193,7 +194,7 @@ pub trait ReceiveMessage: Source {
     /// The errors of [`receive_message`](Self::receive_message).
     fn receive_message_with_tag<M: FromMessage>(&self, tag: Tag) -> Result<(M, Status), Error> {
         let mpi = &ready()?;
-        let from = someone(Peer::source(mpi, self, tag)?)?;
+        let from = someone(Address::source(mpi, self, tag)?)?;
         make(mpi, Matched::wait_for(mpi, from)?)
     }
 
@@ -214,7 +215,7 @@ pub trait ReceiveMessage: Source {
         tag: Tag,
     ) -> Result<Option<(M, Status)>, Error> {
         let mpi = &ready()?;
-        let from = someone(Peer::source(mpi, self, tag)?)?;
+        let from = someone(Address::source(mpi, self, tag)?)?;
         Matched::look_for(mpi, from)?.map(|matched| make(mpi, matched)).transpose()
     }
 
@@ -238,7 +239,7 @@ pub trait ReceiveMessage: Source {
         tag: Tag,
     ) -> Result<Status, Error> {
         let mpi = &ready()?;
-        let from = someone(Peer::source(mpi, self, tag)?)?;
+        let from = someone(Address::source(mpi, self, tag)?)?;
         let matched = Matched::wait_for(mpi, from)?;
         let (status, size) = (Status::from_raw(matched.status), matched.size);
         let memory = if M::KEPT.is_power_of_two() && size >= LONG { message.lend(size) } else { None };
@@ -301,7 +302,7 @@ pub trait ReceiveMessage: Source {
         tag: Tag,
     ) -> Result<(Vec<T>, Status), Error> {
         let mpi = &ready()?;
-        let from = Peer::source(mpi, self, tag)?;
+        let from = Address::source(mpi, self, tag)?;
         if from.is_nobody() {
             return Ok((Vec::new(), status_of_nobody()));
         }
@@ -328,7 +329,7 @@ pub trait ReceiveMessage: Source {
         tag: Tag,
     ) -> Result<Option<(Vec<T>, Status)>, Error> {
         let mpi = &ready()?;
-        let from = Peer::source(mpi, self, tag)?;
+        let from = Address::source(mpi, self, tag)?;
         if from.is_nobody() {
             return Ok(Some((Vec::new(), status_of_nobody())));
         }
@@ -417,7 +418,7 @@ impl StatusCount for Status {
 }
 
 /// Returns the source of a message, which must not be `MPI_PROC_NULL`.
-fn someone(from: Peer) -> Result<Peer, Error> {
+pub(crate) fn someone(from: Address) -> Result<Address, Error> {
     if from.is_nobody() {
         return Err(malformed("nothing arrives from `MPI_PROC_NULL`"));
     }
@@ -433,12 +434,12 @@ fn received(mpi: &Usable, matched: Matched, memory: OwnedMemory) -> Result<Owned
 }
 
 /// Receives a message of any shape into memory that is large enough for it.
-fn take<'m>(mpi: &Usable, matched: Matched, memory: OwnedMemory) -> Result<Message<'m>, Error> {
+pub(super) fn take<'m>(mpi: &Usable, matched: Matched, memory: OwnedMemory) -> Result<Message<'m>, Error> {
     received(mpi, matched, memory).map(Message::Owned)
 }
 
 /// Receives a message: into memory of its own, if that may become a `Vec` of the alignment `kept`.
-fn receive<R>(
+pub(super) fn receive<R>(
     mpi: &Usable,
     matched: Matched,
     kept: usize,
@@ -474,7 +475,7 @@ fn values<T: MpiDatatype + FromMessage>(mpi: &Usable, matched: Matched) -> Resul
     let (raw, from, size) = (matched.status, matched.sender(), matched.size);
     let status = Status::from_raw(raw);
     let wire_size = T::FACTS.wire_size;
-    let values: Vec<T> = if T::SLICES.is_some_and(|fixed| fixed.slice() > 0)
+    let values: Vec<T> = if T::PLAIN.is_some_and(|plain| plain.of.slice_align() > 0)
         && T::FACTS.any_pattern
         && !checks()
         && size % wire_size == 0
@@ -509,7 +510,7 @@ fn unpacked<T: MpiDatatype + FromMessage>(arrived: &[u8]) -> Result<Vec<T>, Erro
         };
     }
     if const { T::FACTS.has_blocks() } {
-        let packed = MemoryBlocks::of_values::<T>()?.to_packed(arrived)?;
+        let packed = MemoryBlocks::of_values(ValueType::of::<T>())?.to_packed(arrived)?;
         return read_values(found / size, &mut Reader::of_packed(&packed));
     }
     read_values(found / size, &mut Reader::of_packed(arrived))

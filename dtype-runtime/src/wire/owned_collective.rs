@@ -44,7 +44,7 @@ pub trait MessageCollectives: Communicator {
         let (message, failed) = encoded(Some(message));
         let (all, parts) = gather_to_all(&agree(members(mpi, self)?, message.packed_size(), 0)?, &message)?;
         failed.map_or(Ok(()), Err)?;
-        parts.make_each(&all, make)
+        parts.make_each(&all, None, make)
     }
 
     /// Sends a value to each rank, and returns one from each: number `i` goes to rank `i`, and comes from
@@ -90,7 +90,7 @@ pub trait MessageCollectives: Communicator {
             return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
         }
         failed.map_or(Ok(()), Err)?;
-        parts.make_each(&all, make)
+        parts.make_each(&all, None, make)
     }
 }
 
@@ -121,11 +121,11 @@ pub trait MessageRoot: Root {
         let mpi = &ready()?;
         let root = Rooted::of(mpi, self)?;
         if !root.is_here {
-            let (arrived, size) = broadcast_whole::<Encoded<'_>>(root, None)?;
+            let (arrived, size) = broadcast_whole::<Encoded<'_>>(root, None, None)?;
             return make(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
         let (own, failed) = encoded(message.as_ref());
-        broadcast_whole(root, Some(&own))?;
+        broadcast_whole(root, Some(&own), None)?;
         failed.map_or(Ok(()), Err)?;
         message.ok_or_else(none_to_send)
     }
@@ -154,7 +154,7 @@ pub trait MessageRoot: Root {
         let (own, failed) = encoded(Some(message));
         let arrived = gather(&agree(root.members, own.packed_size(), 0)?, root, &own)?;
         failed.map_or(Ok(()), Err)?;
-        arrived.map(|(all, parts)| parts.make_each(&all, make)).transpose()
+        arrived.map(|(all, parts)| parts.make_each(&all, None, make)).transpose()
     }
 
     /// Sends one of the root's values to each rank, in the order of the ranks, and returns it there. The root
@@ -169,7 +169,7 @@ pub trait MessageRoot: Root {
         let root = Rooted::of(mpi, self)?;
         let ranks = root.members.ranks;
         if !root.is_here {
-            let (arrived, size) = scatter_each::<Encoded<'_>>(root, None)?;
+            let (arrived, size) = scatter_each::<Encoded<'_>>(root, None, None)?;
             return make(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
         let right = messages.filter(|messages| messages.len() == ranks);
@@ -181,7 +181,7 @@ pub trait MessageRoot: Root {
                 message
             })
             .collect();
-        let (arrived, size) = scatter_each(root, Some(&own))?;
+        let (arrived, size) = scatter_each(root, Some(&own), None)?;
         if let Some(messages) = messages.filter(|_| right.is_none()) {
             return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
         }

@@ -6,6 +6,7 @@ use std::{ops::Range, os::raw::c_int};
 use ::mpi::Count;
 
 use super::{
+    carried::{Incoming, failed, made_into},
     frame::{break_seal, fits, seal, seal_size, unseal},
     request::Bytes,
     sendable::{
@@ -13,13 +14,13 @@ use super::{
         sealed::{Read, Write},
     },
 };
-use crate::{Error, pack::PackBuffer};
+use crate::{Error, message::PlainValues, pack::PackBuffer, types::ValueType};
 
 /// The unit in which the parts of a call are counted, and whether they have seals. The unit is one byte, if
 /// the bytes of the largest buffer fit an MPI count. Otherwise it is a power of two, so that there are about
 /// 2^30 units. Each part begins at a multiple of the unit.
 #[derive(Clone, Copy)]
-pub(super) struct Form {
+pub(crate) struct Form {
     /// The unit in bytes.
     unit: u64,
     /// `true` if there is a seal behind each part.
@@ -105,6 +106,23 @@ impl Form {
         if self.sealed { unseal(message, packed, drawn, behind, rank) } else { Ok(()) }
     }
 
+    /// Checks the seal of packed bytes in a range of a message of `size` bytes. `values` is the type of the
+    /// values of the message, if they are plain.
+    pub fn unseal_values(
+        self,
+        values: Option<&'static ValueType>,
+        size: usize,
+        (range, packed): (Range<usize>, &[u8]),
+        drawn: u64,
+        behind: &[u8],
+        rank: c_int,
+    ) -> Result<(), Error> {
+        match values {
+            Some(of) => self.unseal(&PlainValues::described(of, size), range, drawn, behind, rank),
+            None => self.unseal(packed, 0..packed.len(), drawn, behind, rank),
+        }
+    }
+
     /// Returns the number of units of a part, and the number of bytes of these units.
     fn whole(self, size: usize) -> Result<(Count, usize), Error> {
         let size = size as u64;
@@ -151,14 +169,14 @@ pub(super) fn with_seals(told: &[Told]) -> u64 {
 /// The parts of a buffer: the number of packed bytes of each rank, and where they begin. A part with a seal
 /// is never empty. If parts without seals are empty, the call is not made: some libraries take the address of
 /// an empty vector for `MPI_IN_PLACE`.
-pub(super) struct Parts {
+pub(crate) struct Parts {
     ranks: usize,
     pub sizes: Sizes,
     pub form: Form,
 }
 
 /// The sizes of the parts.
-pub(super) enum Sizes {
+pub(crate) enum Sizes {
     /// Equal parts: each has this number of packed bytes, this seal, and this number of units.
     Even { size: usize, drawn: u64, count: Count },
     /// Parts that each have a size and a seal of their own.
@@ -324,18 +342,64 @@ impl Parts {
     }
 
     /// Calls `make` with the bytes of each rank, if all of them have arrived, and returns its results.
+    /// `values` is the type of the values, if they are plain.
     pub fn make_each<R>(
         &self,
         all: &[u8],
+        values: Option<&'static ValueType>,
         make: impl Fn(&[u8]) -> Result<R, Error>,
     ) -> Result<Vec<R>, Error> {
-        for rank in 0..self.ranks {
-            let (range, drawn) = self.part(rank);
-            let (bytes, behind) = (&all[range.clone()], &all[range.end..]);
-            self.form.unseal(bytes, 0..bytes.len(), drawn, behind, rank as c_int)?;
-        }
+        self.unseal_each(all, values)?;
         let made = |rank| make(&all[self.part(rank).0]).map_err(|error| error.sent_by(rank as c_int));
         (0..self.ranks).map(made).collect()
+    }
+
+    /// Returns the bytes of all ranks one after another, if all of them have arrived.
+    pub fn joined<'a>(
+        &self,
+        all: &'a mut [u8],
+        values: Option<&'static ValueType>,
+    ) -> Result<&'a [u8], Error> {
+        self.unseal_each(all, values)?;
+        Ok(self.close_up(all))
+    }
+
+    /// Checks that the bytes of all ranks have arrived.
+    fn unseal_each(&self, all: &[u8], values: Option<&'static ValueType>) -> Result<(), Error> {
+        (0..self.ranks).try_for_each(|rank| {
+            let (range, drawn) = self.part(rank);
+            let (packed, behind) = (&all[range.clone()], &all[range.end..]);
+            let whole = 0..packed.len();
+            self.form.unseal_values(values, whole.end, (whole, packed), drawn, behind, rank as c_int)
+        })
+    }
+
+    /// Unpacks the part of each rank into a place of its own, if all parts have arrived and fit.
+    pub fn unpack_into_each(&self, all: &[u8], places: &mut [Incoming<'_>]) -> Result<(), Error> {
+        for (rank, place) in places.iter_mut().enumerate() {
+            let (range, drawn) = self.part(rank);
+            let (packed, behind, rank) = (&all[range.clone()], &all[range.end..], rank as c_int);
+            let whole = 0..packed.len();
+            match place.split() {
+                Ok(exact) => {
+                    let fits = fits(exact, packed.len(), None);
+                    fits.map_err(|error| failed(packed).map_or(error, |error| error.sent_by(rank)))?;
+                    self.form.unseal(exact, whole, drawn, behind, rank)?;
+                }
+                Err(value) => {
+                    let values = value.values();
+                    self.form.unseal_values(values, whole.end, (whole, packed), drawn, behind, rank)?;
+                }
+            }
+        }
+        places.iter_mut().enumerate().try_for_each(|(rank, place)| {
+            let packed = &all[self.part(rank).0];
+            let made = match place.split() {
+                Ok(exact) => exact.unpack(packed),
+                Err(value) => made_into(packed, value),
+            };
+            made.map_err(|error| error.sent_by(rank as c_int))
+        })
     }
 
     /// Closes the gaps between the parts, and returns the packed bytes of all ranks.

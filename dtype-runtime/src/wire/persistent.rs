@@ -9,7 +9,7 @@ use std::{
 
 use ::mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use super::request::{Bytes, Peer, Room, no_status, size_of};
+use super::request::{Address, Bytes, Room, no_status, size_of};
 use crate::{
     Error,
     mpi::{
@@ -80,11 +80,11 @@ impl Persistent {
     }
 
     /// Adds a request that receives a message of `size` bytes (`MPI_Recv_init`), and returns its number.
-    pub fn add_receive(&mut self, mpi: &Usable, size: usize, from: Peer) -> Result<usize, Error> {
+    pub fn add_receive(&mut self, mpi: &Usable, size: usize, from: Address) -> Result<usize, Error> {
         let Room { buffer: mut memory, bytes } = Room::of(size)?;
         let place = memory.as_mut_ptr().cast();
         self.add(mpi, Buffer { memory, size }, "MPI_Recv_init", |request| {
-            let (Bytes { count, datatype, .. }, Peer { communicator, rank, tag }) = (bytes, from);
+            let (Bytes { count, datatype, .. }, Address { communicator, rank, tag }) = (bytes, from);
             // SAFETY: the datatype covers no more than the buffer, which lives as long as the request. MPI
             // keeps a datatype that is in use.
             unsafe { mpi.MPI_Recv_init(place, count, datatype, rank, tag, communicator, request) }
@@ -92,7 +92,7 @@ impl Persistent {
     }
 
     /// Adds a request that sends a message of `size` bytes (`MPI_Send_init`), and returns its number.
-    pub fn add_send(&mut self, mpi: &Usable, size: usize, to: Peer) -> Result<usize, Error> {
+    pub fn add_send(&mut self, mpi: &Usable, size: usize, to: Address) -> Result<usize, Error> {
         self.add_send_in(mpi, SendMode::Standard, size, to)
     }
 
@@ -102,7 +102,7 @@ impl Persistent {
         mpi: &Usable,
         mode: SendMode,
         size: usize,
-        to: Peer,
+        to: Address,
     ) -> Result<usize, Error> {
         let (name, call): (_, SendInit) = match mode {
             SendMode::Standard => ("MPI_Send_init", ffi::MPI_Send_init),
@@ -112,7 +112,7 @@ impl Persistent {
         let (memory, bytes) = (PackBuffer::with_room(size)?, Bytes::of(size)?);
         let place = memory.as_ptr().cast();
         self.add(mpi, Buffer { memory, size }, name, |request| {
-            let (Bytes { count, datatype, .. }, Peer { communicator, rank, tag }) = (bytes, to);
+            let (Bytes { count, datatype, .. }, Address { communicator, rank, tag }) = (bytes, to);
             // SAFETY: as above; the message is the first `size` bytes of the buffer.
             unsafe { call(place, count, datatype, rank, tag, communicator, request) }
         })

@@ -12,7 +12,7 @@ use super::{
     persistent::SendMode,
     prepared::{PartitionedReceive, PartitionedSend, PreparedReceive, PreparedSend},
     receive::receive,
-    request::{Peer, any_tag},
+    request::{Address, any_tag},
     segments,
     send::{Sending, send, start_packed},
     transfer::{Making, Transfer},
@@ -79,7 +79,7 @@ pub trait SendOver: Destination {
         tag: Tag,
     ) -> Result<(), Error> {
         let mpi = &ready()?;
-        send(mpi, message, wire, Peer::destination(mpi, self, tag)?)
+        send(mpi, message, wire, Address::destination(mpi, self, tag)?)
     }
 
     /// Packs a message and starts to send it. The whole message has been packed when the call returns.
@@ -107,7 +107,7 @@ pub trait SendOver: Destination {
         tag: Tag,
     ) -> Result<PendingSend<'a, M, Sc>, Error> {
         let mpi = &ready()?;
-        PendingSend::new(mpi, scope, message, wire, Peer::destination(mpi, self, tag)?)
+        PendingSend::new(mpi, scope, message, wire, Address::destination(mpi, self, tag)?)
     }
 
     /// Prepares messages of the packed size of `message` (`MPI_Send_init`). Nothing is sent before
@@ -147,7 +147,7 @@ pub trait SendOver: Destination {
         tag: Tag,
     ) -> Result<PreparedSend<'_>, Error> {
         let mpi = &ready()?;
-        let to = Peer::destination(mpi, self, tag)?;
+        let to = Address::destination(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the destination, which borrows its communicator.
         unsafe { PreparedSend::new(mpi, message.packed_size(), SendMode::Standard, to) }
     }
@@ -163,7 +163,7 @@ pub trait SendOver: Destination {
         tag: Tag,
     ) -> Result<PreparedSend<'_>, Error> {
         let mpi = &ready()?;
-        let to = Peer::destination(mpi, self, tag)?;
+        let to = Address::destination(mpi, self, tag)?;
         // SAFETY: 1, as in `prepare_send_packed`.
         unsafe { PreparedSend::new(mpi, message.packed_size(), SendMode::Synchronous, to) }
     }
@@ -182,7 +182,7 @@ pub trait SendOver: Destination {
         tag: Tag,
     ) -> Result<PreparedSend<'_>, Error> {
         let mpi = &ready()?;
-        let to = Peer::destination(mpi, self, tag)?;
+        let to = Address::destination(mpi, self, tag)?;
         // SAFETY: 1, as in `prepare_send_packed`; 2 is the caller's condition.
         unsafe { PreparedSend::new(mpi, message.packed_size(), SendMode::Ready, to) }
     }
@@ -211,7 +211,7 @@ pub trait SendOver: Destination {
         tag: Tag,
     ) -> Result<PartitionedSend<'_>, Error> {
         let mpi = &ready()?;
-        let to = Peer::destination(mpi, self, tag)?;
+        let to = Address::destination(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the destination, which borrows its communicator.
         unsafe { PartitionedSend::new(mpi, message.packed_size(), partitions, to) }
     }
@@ -246,7 +246,7 @@ pub trait ReceiveOver: Source {
         tag: Tag,
     ) -> Result<Status, Error> {
         let mpi = &ready()?;
-        receive(mpi, message, Making::Fastest, Peer::source(mpi, self, tag)?)
+        receive(mpi, message, Making::Fastest, Address::source(mpi, self, tag)?)
     }
 
     /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`], both sides must name
@@ -274,7 +274,7 @@ pub trait ReceiveOver: Source {
         tag: Tag,
     ) -> Result<Status, Error> {
         let mpi = &ready()?;
-        let from = Peer::source(mpi, self, tag)?;
+        let from = Address::source(mpi, self, tag)?;
         match wire.transfer() {
             Transfer::Segments => segments::receive(mpi, message, from),
             Transfer::Whole(making) => receive(mpi, message, making, from),
@@ -308,7 +308,7 @@ pub trait ReceiveOver: Source {
         tag: Tag,
     ) -> Result<PendingReceive<'a, M, Sc>, Error> {
         let mpi = &ready()?;
-        PendingReceive::new(mpi, scope, message, Peer::source(mpi, self, tag)?)
+        PendingReceive::new(mpi, scope, message, Address::source(mpi, self, tag)?)
     }
 
     /// Prepares receives of messages of the packed size of `message` (`MPI_Recv_init`). Nothing is received
@@ -323,7 +323,7 @@ pub trait ReceiveOver: Source {
         tag: Tag,
     ) -> Result<PreparedReceive<'_>, Error> {
         let mpi = &ready()?;
-        let from = Peer::source(mpi, self, tag)?;
+        let from = Address::source(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the source, which borrows its communicator.
         unsafe { PreparedReceive::new(mpi, message.packed_size(), from) }
     }
@@ -341,7 +341,7 @@ pub trait ReceiveOver: Source {
         tag: Tag,
     ) -> Result<PartitionedReceive<'_>, Error> {
         let mpi = &ready()?;
-        let from = Peer::source(mpi, self, tag)?;
+        let from = Address::source(mpi, self, tag)?;
         // SAFETY: 1, since the result borrows the source, which borrows its communicator.
         unsafe { PartitionedReceive::new(mpi, message.packed_size(), partitions, from) }
     }
@@ -428,7 +428,7 @@ where
     S: Source + ?Sized,
 {
     let mpi = &ready()?;
-    let (to, from) = (Peer::destination(mpi, to, send_tag)?, Peer::source(mpi, from, receive_tag)?);
+    let (to, from) = (Address::destination(mpi, to, send_tag)?, Address::source(mpi, from, receive_tag)?);
     match wire.transfer() {
         Transfer::Segments => segments::send_receive(mpi, message, to, into, from),
         Transfer::Whole(making) => {
@@ -472,8 +472,8 @@ where
     S: Source + ?Sized,
 {
     let mpi = &ready()?;
-    let to = Peer::destination(mpi, destination, Tag::default())?;
-    let from = Peer::source(mpi, source, any_tag())?;
+    let to = Address::destination(mpi, destination, Tag::default())?;
+    let from = Address::source(mpi, source, any_tag())?;
     let mut sending = start_packed(mpi, message, to)?;
     let received = receive(mpi, message, Making::Packed, from);
     sending.is_sent(mpi, true)?;

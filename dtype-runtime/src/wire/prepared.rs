@@ -13,7 +13,7 @@ use super::{
     descriptions::{Descriptions, announce},
     frame::checks,
     persistent::{Persistent, SendMode},
-    request::{Peer, any_rank},
+    request::{Address, any_rank},
 };
 use crate::{
     Error,
@@ -29,7 +29,7 @@ pub struct PreparedSend<'a> {
     /// The request; `None` if the destination is `MPI_PROC_NULL`.
     request: Option<Persistent>,
     size: usize,
-    to: Peer,
+    to: Address,
     descriptions: Option<Arc<Descriptions>>,
     communicator: PhantomData<&'a ()>,
 }
@@ -40,7 +40,7 @@ impl PreparedSend<'_> {
     /// # Safety
     /// 1. The communicator lives as long as the result.
     /// 2. In ready mode, the receiver starts each receive before the message is started.
-    pub(super) unsafe fn new(mpi: &Usable, size: usize, mode: SendMode, to: Peer) -> Result<Self, Error> {
+    pub(super) unsafe fn new(mpi: &Usable, size: usize, mode: SendMode, to: Address) -> Result<Self, Error> {
         let request = (!to.is_nobody()).then(|| {
             let mut request = Persistent::on(to.communicator);
             request.add_send_in(mpi, mode, size, to).map(|_| request)
@@ -99,7 +99,7 @@ pub struct PreparedReceive<'a> {
     /// `true` if a receive was ever started.
     is_started: bool,
     size: usize,
-    from: Peer,
+    from: Address,
     descriptions: Option<Arc<Descriptions>>,
     communicator: PhantomData<&'a ()>,
 }
@@ -109,7 +109,7 @@ impl PreparedReceive<'_> {
     ///
     /// # Safety
     /// 1. The communicator lives as long as the result.
-    pub(super) unsafe fn new(mpi: &Usable, size: usize, from: Peer) -> Result<Self, Error> {
+    pub(super) unsafe fn new(mpi: &Usable, size: usize, from: Address) -> Result<Self, Error> {
         let request = if from.is_nobody() { None } else { Some(receive(mpi, size, from)?) };
         let descriptions = if checks() { descriptions_on(mpi, from.communicator)? } else { None };
         Ok(Self { request, is_started: false, size, from, descriptions, communicator: PhantomData })
@@ -172,7 +172,7 @@ impl Drop for PreparedReceive<'_> {
     }
 }
 
-fn receive(mpi: &Usable, size: usize, from: Peer) -> Result<Persistent, Error> {
+fn receive(mpi: &Usable, size: usize, from: Address) -> Result<Persistent, Error> {
     let mut request = Persistent::on(from.communicator);
     request.add_receive(mpi, size, from)?;
     Ok(request)
@@ -225,7 +225,12 @@ impl PartitionedSend<'_> {
     ///
     /// # Safety
     /// 1. The communicator lives as long as the result.
-    pub(super) unsafe fn new(mpi: &Usable, size: usize, partitions: usize, to: Peer) -> Result<Self, Error> {
+    pub(super) unsafe fn new(
+        mpi: &Usable,
+        size: usize,
+        partitions: usize,
+        to: Address,
+    ) -> Result<Self, Error> {
         let is_to_nobody = to.is_nobody();
         let partitions = if is_to_nobody { 0 } else { few(partitions)? };
         let part = |_| {
@@ -290,7 +295,7 @@ pub struct PartitionedReceive<'a> {
     /// The round that was started; `None` before the first one.
     round: Option<u32>,
     size: usize,
-    from: Peer,
+    from: Address,
     /// For each partition the request that has received it.
     arrived: Vec<Option<usize>>,
     communicator: PhantomData<&'a ()>,
@@ -305,7 +310,7 @@ impl PartitionedReceive<'_> {
         mpi: &Usable,
         size: usize,
         partitions: usize,
-        from: Peer,
+        from: Address,
     ) -> Result<Self, Error> {
         if from.rank == any_rank() {
             let requirement = "one rank: partitions of several ranks would be mixed";

@@ -14,7 +14,7 @@ use super::{
     auto::is_typed,
     descriptions::Descriptions,
     frame::{checks, fits},
-    request::{Bytes, Matched, Outcome, Peer, Request, Room, any_tag, no_status, size_of},
+    request::{Address, Bytes, Matched, Outcome, Request, Room, any_tag, no_status, size_of},
     sendable::{
         Span,
         sealed::{Read, Write},
@@ -33,11 +33,11 @@ const COPIED: usize = 16 << 10;
 /// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message is
 /// probed first: its size is then known, and it can be received directly into its memory.
 #[inline]
-pub(super) fn receive<M: Write + ?Sized>(
+pub(crate) fn receive<M: Write + ?Sized>(
     mpi: &Usable,
     message: &mut M,
     making: Making,
-    from: Peer,
+    from: Address,
 ) -> Result<Status, Error> {
     if from.is_nobody() {
         return Ok(status_of_nobody());
@@ -87,6 +87,16 @@ fn status_of<M: Read + ?Sized>(mpi: &Usable, message: &M, outcome: Outcome) -> R
 /// Returns the error for a message that is longer than its destination.
 fn is_too_long<M: Read + ?Sized>(message: &M) -> Error {
     Error::Fit { value: message.step(), expected: message.packed_size(), found: None, from: None }
+}
+
+/// Adds the sender to an error of a message that it sent.
+pub(super) fn is_of(error: Error, sender: Address) -> Error {
+    match error.sent_by(sender.rank) {
+        Error::Fit { value, expected, found, from: None } => {
+            Error::Fit { value, expected, found, from: Some((sender.rank, sender.tag)) }
+        }
+        error => error,
+    }
 }
 
 /// Returns the status of a receive from `MPI_PROC_NULL`: nothing has arrived (MPI 4.1 section 3.11).
@@ -152,7 +162,7 @@ fn room_for(size: usize) -> usize {
 }
 
 /// A receive that has been started: MPI receives into a buffer while the program does other work.
-pub(super) struct Posted {
+pub(crate) struct Posted {
     /// The request; `None` if the source is `MPI_PROC_NULL`.
     request: Option<Request>,
     room: usize,
@@ -162,7 +172,7 @@ pub(super) struct Posted {
 }
 
 impl Posted {
-    pub fn new<M: Read + ?Sized>(mpi: &Usable, message: &M, from: Peer) -> Result<Self, Error> {
+    pub fn new<M: Read + ?Sized>(mpi: &Usable, message: &M, from: Address) -> Result<Self, Error> {
         let room = room_for(message.packed_size());
         let request =
             if from.is_nobody() { None } else { Some(Request::receive(mpi, Room::of(room)?, from)?) };
@@ -193,7 +203,7 @@ pub(super) struct PostedTyped<M> {
 
 impl<M: Write> PostedTyped<M> {
     /// Starts to receive a message, or returns it if that is slower or not possible.
-    pub fn new(mpi: &Usable, mut message: M, from: Peer) -> Result<Self, M> {
+    pub fn new(mpi: &Usable, mut message: M, from: Address) -> Result<Self, M> {
         if !is_faster_typed(&message) || !message.any_pattern() {
             return Err(message);
         }

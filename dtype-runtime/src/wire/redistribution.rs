@@ -16,13 +16,13 @@ use super::{
     frame::checks,
     members::{Members, intracommunicator, members},
     places::{check, copy, pack, unpack},
-    request::Peer,
+    request::Address,
 };
 use crate::{
     DynamicLayout, Error, MpiDatatype, View, ViewMut,
     layout::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed,
-        distributed::{OwnPart, Part, Positions, Whole},
+        distributed::{IndexSet, OwnPart, Positions, Whole},
         shapes::refused,
         source::Place,
     },
@@ -316,7 +316,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// Returns the messages for so many global arrays.
     fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2], Error> {
         let planned = |Message { rank, pieces }: &Message<T, D>| {
-            let peer = Peer { communicator: self.companion.communicator, rank: *rank, tag: self.tag };
+            let peer = Address { communicator: self.companion.communicator, rank: *rank, tag: self.tag };
             let mut size = 0usize;
             for Piece { layout, .. } in pieces {
                 size = size.saturating_add(wire_size(layout)?.saturating_mul(arrays));
@@ -340,8 +340,8 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
 
 impl<T: MpiDatatype, const D: usize> Message<T, D> {
     /// Returns each piece with the rank that it goes to or comes from.
-    fn addressed(&self, communicator: MPI_Comm, tag: c_int) -> impl Iterator<Item = (Peer, &Piece<T, D>)> {
-        let peer = Peer { communicator, rank: self.rank, tag };
+    fn addressed(&self, communicator: MPI_Comm, tag: c_int) -> impl Iterator<Item = (Address, &Piece<T, D>)> {
+        let peer = Address { communicator, rank: self.rank, tag };
         self.pieces.iter().map(move |piece| (peer, piece))
     }
 
@@ -401,8 +401,8 @@ fn numbers<const D: usize>(own: &[Vec<OwnPart<D>>; 2]) -> Vec<u64> {
 
 /// The parts of all ranks before and after, in the order of the ranks.
 struct Parts<const D: usize> {
-    from: Vec<Vec<Part<D>>>,
-    to: Vec<Vec<Part<D>>>,
+    from: Vec<Vec<IndexSet<D>>>,
+    to: Vec<Vec<IndexSet<D>>>,
 }
 
 impl<const D: usize> Parts<D> {
@@ -443,7 +443,7 @@ impl<const D: usize> Parts<D> {
                         }
                     }
                     gsizes = Some(found);
-                    of_rank.push(Part::read(&mut numbers, found).ok_or_else(malformed)?);
+                    of_rank.push(IndexSet::read(&mut numbers, found).ok_or_else(malformed)?);
                 }
                 parts.push(of_rank);
             }
@@ -492,8 +492,8 @@ impl<const D: usize> Plan<D> {
 /// Returns the elements that parts before and after have in common, with the numbers of the parts. They are
 /// in the order of the parts before and then after: that of the pieces of a message, on both sides.
 fn pieces<'a, const D: usize>(
-    before: &'a [Part<D>],
-    after: &'a [Part<D>],
+    before: &'a [IndexSet<D>],
+    after: &'a [IndexSet<D>],
 ) -> impl Iterator<Item = (usize, usize, [Positions<D>; 2])> + 'a {
     let pairs = before.iter().enumerate().flat_map(move |(i, source)| {
         after.iter().enumerate().map(move |(j, destination)| (i, source, j, destination))
@@ -503,8 +503,8 @@ fn pieces<'a, const D: usize>(
 
 /// Checks that each element of a part is in exactly one part of the source.
 fn covered_once<const D: usize>(
-    from: &[Vec<Part<D>>],
-    destination: &Part<D>,
+    from: &[Vec<IndexSet<D>>],
+    destination: &IndexSet<D>,
     own: usize,
     number: usize,
 ) -> Result<(), Error> {

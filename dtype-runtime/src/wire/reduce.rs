@@ -150,7 +150,7 @@ pub trait RootReductions: Root {
 impl<R: Root + ?Sized> RootReductions for R {}
 
 #[derive(Clone, Copy)]
-enum Kind {
+pub(crate) enum Kind {
     All,
     Scan,
     Exclusive,
@@ -179,7 +179,7 @@ struct Context<'a> {
 }
 
 /// Reduces values into others. Returns `true` if this rank has got a result.
-fn reduce<T, F>(
+pub(crate) fn reduce<T, F>(
     members: Members<'_>,
     kind: Kind,
     values: &[T],
@@ -323,7 +323,7 @@ impl<'m> ElementType<'m> {
         checked(mpi, "MPI_Type_commit", code)?;
         let context: *const Context<'_> = context;
         // SAFETY: 1, since the datatype was just made.
-        let kept = unsafe { CONTEXT.keep(mpi, made.raw, Address(context.expose_provenance())) };
+        let kept = unsafe { CONTEXT.keep(mpi, made.raw, ContextAddress(context.expose_provenance())) };
         told(mpi, "MPI_Type_set_attr", kept)?;
         Ok(made)
     }
@@ -341,15 +341,15 @@ impl Drop for ElementType<'_> {
 }
 
 /// The address of a [`Context`], which is kept on the datatype of its reduction.
-struct Address(usize);
+struct ContextAddress(usize);
 
-impl OnDatatype for Address {
+impl OnDatatype for ContextAddress {
     fn of_duplicate(&self) -> Self {
         Self(self.0)
     }
 }
 
-static CONTEXT: Attribute<Address> = Attribute::new();
+static CONTEXT: Attribute<ContextAddress> = Attribute::new();
 
 /// MPI's operation for all reductions.
 struct Operation(MPI_Op);
@@ -396,7 +396,7 @@ unsafe extern "C" fn combine(
     // SAFETY: MPI passes a count and a datatype. The datatype is that of a reduction under way, whose context
     // lives until its call returns.
     let (count, address) = unsafe { (*count, CONTEXT.get(mpi, *datatype)) };
-    let (Ok(Some(Address(address))), Ok(count)) = (address, usize::try_from(count)) else { return };
+    let (Ok(Some(ContextAddress(address))), Ok(count)) = (address, usize::try_from(count)) else { return };
     // SAFETY: the address of a context that lives.
     let context = unsafe { &*ptr::with_exposed_provenance::<Context<'_>>(*address) };
     if count == 0 {

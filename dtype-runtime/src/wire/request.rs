@@ -31,15 +31,51 @@ use crate::{
     types::{cache::cached, entry::Wanted},
 };
 
-/// The other side of a message: the communicator, the rank, and the tag.
+/// The address of a message: the communicator, the rank of the other side, and the tag.
 #[derive(Clone, Copy)]
-pub(super) struct Peer {
+pub(crate) struct Address {
     pub communicator: MPI_Comm,
     pub rank: Rank,
     pub tag: Tag,
 }
 
-impl Peer {
+/// A communicator for messages between two ranks.
+#[derive(Clone, Copy)]
+pub(crate) struct Channel {
+    pub communicator: MPI_Comm,
+    /// The number of ranks that messages can be sent to.
+    pub ranks: usize,
+}
+
+impl Channel {
+    /// Returns the address of a message to or from a rank, or from any rank. `tag` is `None` for any tag.
+    /// Libraries may be built without checks, so both are checked here.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] and [`Error::Tag`].
+    #[inline]
+    pub fn address(self, mpi: &Usable, rank: Option<usize>, tag: Option<Tag>) -> Result<Address, Error> {
+        let Self { communicator, ranks } = self;
+        let rank = match rank {
+            None => any_rank(),
+            Some(rank) if rank < ranks => rank as Rank,
+            Some(rank) => {
+                let [rank, ranks] = [rank, ranks].map(|number| Rank::try_from(number).unwrap_or(Rank::MAX));
+                return Err(Error::Rank { rank, ranks });
+            }
+        };
+        let Some(tag) = tag else { return Ok(Address { communicator, rank, tag: any_tag() }) };
+        if tag != 0 {
+            let greatest = greatest_tag(mpi, communicator);
+            if !(0..=greatest).contains(&tag) {
+                return Err(Error::Tag { tag, greatest });
+            }
+        }
+        Ok(Address { communicator, rank, tag })
+    }
+}
+
+impl Address {
     /// Returns the destination of a message.
     #[inline]
     pub fn destination<D: Destination + ?Sized>(mpi: &Usable, to: &D, tag: Tag) -> Result<Self, Error> {
@@ -80,6 +116,19 @@ impl Peer {
             return Err(Error::Tag { tag, greatest });
         }
         Ok(Self { communicator: raw, rank, tag })
+    }
+
+    /// Returns the sender and the size in bytes of a message from this address that has arrived, or `None` if
+    /// there is none (`MPI_Iprobe`).
+    pub fn probe(self, mpi: &Usable) -> Result<Option<(Self, usize)>, Error> {
+        let Self { communicator, rank, tag } = self;
+        let (mut found, mut status) = (0, no_status());
+        called(mpi, "MPI_Iprobe", communicator, || {
+            // SAFETY: there is room for a flag and a status.
+            unsafe { mpi.MPI_Iprobe(rank, tag, communicator, &raw mut found, &raw mut status) }
+        })?;
+        let sender = Self { rank: status.MPI_SOURCE, tag: status.MPI_TAG, communicator };
+        Ok((found != 0).then(|| (sender, size_of(mpi, &status))))
     }
 
     /// Returns `true` if the rank is `MPI_PROC_NULL` (MPI 4.1 section 3.11).
@@ -125,7 +174,7 @@ pub(super) fn any_tag() -> Tag {
 }
 
 /// Bytes as arguments of an MPI call: `count` elements of a datatype.
-pub(super) struct Bytes {
+pub(crate) struct Bytes {
     pub count: Count,
     pub datatype: MPI_Datatype,
     /// The owner of the datatype, which keeps it alive.
@@ -225,7 +274,7 @@ impl Outgoing {
 
     /// Sends the message, and waits until it has been sent.
     #[inline]
-    pub fn send(self, mpi: &Usable, Peer { communicator, rank, tag }: Peer) -> Result<(), Error> {
+    pub fn send(self, mpi: &Usable, Address { communicator, rank, tag }: Address) -> Result<(), Error> {
         let Bytes { count, datatype, .. } = self.bytes;
         called(mpi, "MPI_Send", communicator, || {
             // SAFETY: by the conditions of the constructors, the memory is valid for reads, and the datatype
@@ -235,13 +284,13 @@ impl Outgoing {
     }
 
     /// Starts to send the message.
-    pub fn start(self, mpi: &Usable, to: Peer) -> Result<Request, Error> {
+    pub fn start(self, mpi: &Usable, to: Address) -> Result<Request, Error> {
         self.start_by(mpi, "MPI_Isend", ffi::MPI_Isend, to)
     }
 
     /// Starts to send the message in synchronous mode: it has been sent only when the receiver has begun to
     /// receive it.
-    pub fn start_synchronous(self, mpi: &Usable, to: Peer) -> Result<Request, Error> {
+    pub fn start_synchronous(self, mpi: &Usable, to: Address) -> Result<Request, Error> {
         self.start_by(mpi, "MPI_Issend", ffi::MPI_Issend, to)
     }
 
@@ -250,7 +299,7 @@ impl Outgoing {
         mpi: &Usable,
         name: &'static str,
         call: ImmediateSend,
-        to: Peer,
+        to: Address,
     ) -> Result<Request, Error> {
         let mut request = Request::new(false);
         let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
@@ -274,7 +323,7 @@ pub(super) type Outcome = Result<MPI_Status, c_int>;
 
 /// A buffer into which MPI may receive a message of up to the requested size. MPI notices if the message is
 /// longer, and writes nothing past the buffer.
-pub(super) struct Room {
+pub(crate) struct Room {
     pub buffer: PackBuffer,
     pub bytes: Bytes,
 }
@@ -294,8 +343,8 @@ impl Room {
 
     /// Receives a message, and waits for it.
     #[inline]
-    pub fn receive(&mut self, mpi: &Usable, from: Peer) -> Outcome {
-        let Peer { communicator, rank, tag } = from;
+    pub fn receive(&mut self, mpi: &Usable, from: Address) -> Outcome {
+        let Address { communicator, rank, tag } = from;
         let (mut status, place) = (no_status(), self.buffer.as_mut_ptr().cast());
         let Bytes { count, datatype, .. } = self.bytes;
         let code = returning_errors(mpi, communicator, || {
@@ -318,7 +367,7 @@ impl Room {
 /// The program may free the communicator before the transfer is complete. MPI keeps what the transfer needs
 /// of it (MPI 4.1 section 7.4.3), but its handle is no longer valid. Therefore no handle is kept here, and no
 /// call is made that raises an error on the communicator, where errors may be fatal.
-pub(super) struct Request {
+pub(crate) struct Request {
     raw: MPI_Request,
     is_receive: bool,
     /// `true` for a transfer between a file and the buffer.
@@ -339,8 +388,8 @@ impl Request {
     }
 
     /// Starts to receive into a buffer.
-    pub fn receive(mpi: &Usable, room: Room, from: Peer) -> Result<Self, Error> {
-        let (Room { mut buffer, bytes }, Peer { communicator, rank, tag }) = (room, from);
+    pub fn receive(mpi: &Usable, room: Room, from: Address) -> Result<Self, Error> {
+        let (Room { mut buffer, bytes }, Address { communicator, rank, tag }) = (room, from);
         let mut request = Self::new(true);
         let (raw, place) = (&raw mut request.raw, buffer.as_mut_ptr().cast());
         called(mpi, "MPI_Irecv", communicator, || {
@@ -357,8 +406,8 @@ impl Request {
     /// # Safety
     /// 1. The memory stays valid for writes until the request is dropped, and nobody else uses it.
     /// 2. MPI writes no more of a message into the datatype than fits.
-    pub unsafe fn receive_typed(mpi: &Usable, typed: &Typed, from: Peer) -> Result<Self, Error> {
-        let (Typed { place, count, datatype }, Peer { communicator, rank, tag }) = (typed, from);
+    pub unsafe fn receive_typed(mpi: &Usable, typed: &Typed, from: Address) -> Result<Self, Error> {
+        let (Typed { place, count, datatype }, Address { communicator, rank, tag }) = (typed, from);
         let mut request = Self::new(true);
         let (raw, datatype) = (&raw mut request.raw, datatype.as_raw());
         called(mpi, "MPI_Irecv", communicator, || {
@@ -546,7 +595,7 @@ pub(super) fn bytes_of(status: &Status) -> Result<usize, Error> {
 
 /// A message that has been matched but not received (MPI 4.1 section 3.8.2). It must be received.
 #[must_use]
-pub(super) struct Matched {
+pub(crate) struct Matched {
     message: MPI_Message,
     communicator: MPI_Comm,
     pub status: MPI_Status,
@@ -557,8 +606,8 @@ pub(super) struct Matched {
 impl Matched {
     /// Waits for a message (`MPI_Mprobe`).
     #[inline]
-    pub fn wait_for(mpi: &Usable, from: Peer) -> Result<Self, Error> {
-        let Peer { communicator, rank, tag } = from;
+    pub fn wait_for(mpi: &Usable, from: Address) -> Result<Self, Error> {
+        let Address { communicator, rank, tag } = from;
         let (mut message, mut status) = (no_message(), no_status());
         called(mpi, "MPI_Mprobe", communicator, || {
             // SAFETY: there is room for both results.
@@ -568,8 +617,8 @@ impl Matched {
     }
 
     /// Looks for a message without waiting (`MPI_Improbe`).
-    pub fn look_for(mpi: &Usable, from: Peer) -> Result<Option<Self>, Error> {
-        let Peer { communicator, rank, tag } = from;
+    pub fn look_for(mpi: &Usable, from: Address) -> Result<Option<Self>, Error> {
+        let Address { communicator, rank, tag } = from;
         let (mut message, mut status, mut found) = (no_message(), no_status(), 0);
         called(mpi, "MPI_Improbe", communicator, || {
             let (message, status) = (&raw mut message, &raw mut status);
@@ -617,9 +666,9 @@ impl Matched {
     }
 
     /// Returns the sender of the message.
-    pub fn sender(&self) -> Peer {
+    pub fn sender(&self) -> Address {
         let MPI_Status { MPI_SOURCE: rank, MPI_TAG: tag, .. } = self.status;
-        Peer { communicator: self.communicator, rank, tag }
+        Address { communicator: self.communicator, rank, tag }
     }
 
     /// Receives the message at `place`.

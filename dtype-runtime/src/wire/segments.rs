@@ -16,7 +16,7 @@ use super::{
     attach::{Contexts, next_number},
     frame::{accepted_description, describe, description_size},
     receive::status_of_nobody,
-    request::{Matched, Outgoing, Peer, Request},
+    request::{Address, Matched, Outgoing, Request},
     sendable::{
         Span,
         sealed::{Read, Write},
@@ -75,7 +75,7 @@ impl Header {
 /// A message that is being sent, piece by piece.
 pub(super) struct SendingPieces<'a, M: ?Sized> {
     message: &'a M,
-    rest: Peer,
+    rest: Address,
     header: Header,
     /// The number of packed bytes that are being sent or have been sent.
     position: usize,
@@ -87,7 +87,7 @@ pub(super) struct SendingPieces<'a, M: ?Sized> {
 impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
     /// Starts to send a message. If `all` is set, all pieces have been passed to MPI when the call returns,
     /// because only MPI makes progress while the program does other work.
-    pub fn new(mpi: &Usable, message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
+    pub fn new(mpi: &Usable, message: &'a M, to: Address, all: bool) -> Result<Self, Error> {
         let contexts = Contexts::on(mpi, to.communicator)?;
         let (total, step) = (message.packed_size(), message.step());
         let header = Header {
@@ -96,7 +96,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
             piece: if step < PIECE { PIECE - PIECE % step } else { PIECE },
             number: next_number(mpi, contexts.rest),
         };
-        let rest = Peer { communicator: contexts.rest, tag: header.number, ..to };
+        let rest = Address { communicator: contexts.rest, tag: header.number, ..to };
         let (end, on_their_way) = (header.end(0), VecDeque::new());
         let ahead = if all { usize::MAX } else { AHEAD };
         let mut sending = Self { message, rest, header, position: 0, on_their_way, ahead };
@@ -112,7 +112,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
             describe(message, 0..total, &mut first[HEADER..before]);
         }
         let first = sending.pack(first, before, end)?;
-        sending.on_their_way.push_back(first.start(mpi, Peer { communicator: contexts.first, ..to })?);
+        sending.on_their_way.push_back(first.start(mpi, Address { communicator: contexts.first, ..to })?);
         if all {
             sending.advance(mpi, false)?;
         }
@@ -160,7 +160,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
 
 /// A message whose first piece has arrived.
 struct Receiving {
-    rest: Peer,
+    rest: Address,
     header: Header,
     /// The number of packed bytes that have arrived.
     position: usize,
@@ -174,14 +174,14 @@ struct Receiving {
 
 /// The progress of a receive.
 enum Incoming {
-    Awaited { first: Peer, rest: Peer },
+    Awaited { first: Address, rest: Address },
     Begun(Receiving),
 }
 
 impl Incoming {
-    fn new(mpi: &Usable, from: Peer) -> Result<Self, Error> {
+    fn new(mpi: &Usable, from: Address) -> Result<Self, Error> {
         let contexts = Contexts::on(mpi, from.communicator)?;
-        let in_context = |communicator| Peer { communicator, ..from };
+        let in_context = |communicator| Address { communicator, ..from };
         Ok(Self::Awaited { first: in_context(contexts.first), rest: in_context(contexts.rest) })
     }
 
@@ -216,7 +216,7 @@ impl Receiving {
         mpi: &Usable,
         message: &mut M,
         first: Matched,
-        rest: Peer,
+        rest: Address,
     ) -> Result<Self, Error> {
         let (status, size, before) = (first.status, first.size, HEADER + description_size());
         let rank = status.MPI_SOURCE;
@@ -230,7 +230,7 @@ impl Receiving {
         let refused = accepted_description(message, header.total, &first[HEADER..before], &status).err();
         let looks_first = refused.is_none() && !message.any_pattern();
         let whole = if looks_first { Some(PackBuffer::with_room(header.total)?) } else { None };
-        let rest = Peer { rank, tag: header.number, ..rest };
+        let rest = Address { rank, tag: header.number, ..rest };
         let mut receiving = Self { rest, header, position: 0, whole, refused, status };
         receiving.take(message, &first[before..size])?;
         Ok(receiving)
@@ -309,7 +309,11 @@ impl Receiving {
 }
 
 /// Receives a message that was sent on the wire of segments.
-pub(super) fn receive<M: Write + ?Sized>(mpi: &Usable, message: &mut M, from: Peer) -> Result<Status, Error> {
+pub(super) fn receive<M: Write + ?Sized>(
+    mpi: &Usable,
+    message: &mut M,
+    from: Address,
+) -> Result<Status, Error> {
     let received = Incoming::new(mpi, from)?.advance(mpi, message, true)?;
     Ok(received.unwrap_or_else(status_of_nobody))
 }
@@ -318,9 +322,9 @@ pub(super) fn receive<M: Write + ?Sized>(mpi: &Usable, message: &mut M, from: Pe
 pub(super) fn send_receive<M: Read + ?Sized, N: Write + ?Sized>(
     mpi: &Usable,
     message: &M,
-    to: Peer,
+    to: Address,
     into: &mut N,
-    from: Peer,
+    from: Address,
 ) -> Result<Status, Error> {
     let (mut sending, mut incoming) =
         (SendingPieces::new(mpi, message, to, false)?, Incoming::new(mpi, from)?);

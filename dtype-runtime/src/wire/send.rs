@@ -6,7 +6,7 @@ use super::{
     auto::is_typed,
     descriptions::announce,
     frame::checks,
-    request::{Outgoing, Peer, Request},
+    request::{Address, Outgoing, Request},
     segments,
     sendable::{Typed, pack_with_room, sealed::Read},
     transfer::{Making, Transfer},
@@ -15,7 +15,12 @@ use crate::{Error, mpi::Usable};
 
 /// Sends a message.
 #[inline]
-pub(super) fn send<M: Read + ?Sized>(mpi: &Usable, message: &M, wire: Wire, to: Peer) -> Result<(), Error> {
+pub(super) fn send<M: Read + ?Sized>(
+    mpi: &Usable,
+    message: &M,
+    wire: Wire,
+    to: Address,
+) -> Result<(), Error> {
     match wire.transfer() {
         Transfer::Segments => {
             segments::SendingPieces::new(mpi, message, to, false)?.advance(mpi, true).map(|_| ())
@@ -25,7 +30,11 @@ pub(super) fn send<M: Read + ?Sized>(mpi: &Usable, message: &M, wire: Wire, to: 
 }
 
 /// Packs a message and starts to send it.
-pub(super) fn start_packed<M: Read + ?Sized>(mpi: &Usable, message: &M, to: Peer) -> Result<Request, Error> {
+pub(super) fn start_packed<M: Read + ?Sized>(
+    mpi: &Usable,
+    message: &M,
+    to: Address,
+) -> Result<Request, Error> {
     outgoing(mpi, message, Making::Packed, to)?.start(mpi, to)
 }
 
@@ -38,7 +47,7 @@ pub(super) enum Sending<'a, M: ?Sized> {
 impl<'a, M: Read + ?Sized> Sending<'a, M> {
     /// Starts to send a message. If `all` is set, the whole message has been passed to MPI when the call
     /// returns.
-    pub fn new(mpi: &Usable, message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
+    pub fn new(mpi: &Usable, message: &'a M, wire: Wire, to: Address, all: bool) -> Result<Self, Error> {
         Ok(match wire.transfer() {
             Transfer::Segments => Self::Segments(segments::SendingPieces::new(mpi, message, to, all)?),
             Transfer::Whole(making) => Self::whole(mpi, message, making, to)?,
@@ -46,7 +55,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
     }
 
     /// Starts to send a message whole.
-    pub fn whole(mpi: &Usable, message: &'a M, making: Making, to: Peer) -> Result<Self, Error> {
+    pub fn whole(mpi: &Usable, message: &'a M, making: Making, to: Address) -> Result<Self, Error> {
         Ok(Self::Whole(outgoing(mpi, message, making, to)?.start(mpi, to)?))
     }
 
@@ -63,11 +72,11 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
 /// Returns the arguments of the MPI call for a message that is sent whole: its packed bytes, or a datatype
 /// from which MPI makes the same bytes.
 #[inline]
-fn outgoing<M: Read + ?Sized>(
+pub(super) fn outgoing<M: Read + ?Sized>(
     mpi: &Usable,
     message: &M,
     making: Making,
-    to: Peer,
+    to: Address,
 ) -> Result<Outgoing, Error> {
     let (span, typed): (_, Option<Typed>) = match making {
         Making::Packed => (None, None),

@@ -1,6 +1,6 @@
 //! Messages: values, slices, views, and any layout of bytes.
 
-use std::{ops::Range, os::raw::c_void, slice};
+use std::{borrow::Cow, ops::Range, os::raw::c_void, slice};
 
 use ::mpi::Count;
 
@@ -9,9 +9,9 @@ use crate::{
     Error, Layout, MpiDatatype, View, ViewMut,
     engine::{Packing, Plan, Spacing},
     layout::{LayoutDatatype, entry::Entry},
-    message::Encoded,
-    pack::{Data, DataMut, PackBuffer, pack, pack_into, pack_raw, packed_size, unpack_into},
-    types::{Values, ValuesMut},
+    message::{Encoded, PlainValues, PlainValuesMut},
+    pack::{Data, DataMut, PackBuffer, message::plain, written},
+    types::{ValueType, Values, ValuesMut, value_type::Valid},
 };
 
 /// A message that can be sent on a [`Wire`](crate::Wire).
@@ -68,11 +68,6 @@ impl Typed {
         };
         Ok(Self { place: place.cast(), count, datatype: entry.datatype()? })
     }
-
-    /// Returns the arguments for values of a type.
-    fn of_values<T: MpiDatatype>(place: *mut T, count: usize) -> Result<Self, Error> {
-        Self::new(place.cast(), count, Entry::Fixed(T::lazy()))
-    }
 }
 
 /// Contiguous memory that consists of exactly the packed bytes of a message, in their order.
@@ -81,15 +76,6 @@ pub struct Span {
     pub(super) place: *mut u8,
     /// The size in bytes.
     pub(super) size: usize,
-}
-
-impl Span {
-    /// Returns the memory of values, if they are dense or transferred as bytes.
-    #[inline]
-    fn of_values<T: MpiDatatype>(place: *mut T, count: usize) -> Option<Self> {
-        const { T::FACTS.dense || T::BYTES }
-            .then(|| Self { place: place.cast(), size: wire_size::<T>(count) })
-    }
 }
 
 pub(crate) mod sealed {
@@ -165,19 +151,6 @@ pub(crate) mod sealed {
     }
 }
 
-/// Returns the number of transferred bytes of `count` values.
-#[inline]
-fn wire_size<T: MpiDatatype>(count: usize) -> usize {
-    T::FACTS.wire_size.saturating_mul(count)
-}
-
-/// Returns the range of values that a range of packed bytes holds, or `None` if the range divides a value.
-fn whole_values<T: MpiDatatype>(bytes: &Range<usize>) -> Option<Range<usize>> {
-    let size = packed_size::<T>(1);
-    let whole = size > 0 && bytes.start % size == 0 && bytes.end % size == 0;
-    whole.then(|| bytes.start / size..bytes.end / size)
-}
-
 /// Packs a range of the transferred bytes of a message with parts that are transferred as bytes.
 /// `pack_copies` packs a range of the message's copies field by field.
 fn copy_blocks(
@@ -191,105 +164,6 @@ fn copy_blocks(
     let wire = blocks.to_wire(&pack_copies(copies))?;
     packed.copy_from_slice(&wire[start..start + packed.len()]);
     Ok(())
-}
-
-// SAFETY: 1, since all values of a type have the same packed size; 2, since the memory is that of the slice.
-unsafe impl<T: MpiDatatype> sealed::Read for [T] {
-    #[inline]
-    fn packed_size(&self) -> usize {
-        wire_size::<T>(self.len())
-    }
-
-    #[inline]
-    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        if const { T::FACTS.has_blocks() } {
-            // SAFETY: the caller has room for `packed_size` bytes, which are only written.
-            let packed = unsafe { slice::from_raw_parts_mut(packed, sealed::Read::packed_size(self)) };
-            return self.pack_range(0..packed.len(), packed);
-        }
-        // SAFETY: the caller has room for `packed_size` bytes, which do not overlap the slice.
-        unsafe { pack_raw(self, packed) };
-        Ok(())
-    }
-
-    fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-        if const { T::FACTS.has_blocks() } {
-            return copy_blocks(&MemoryBlocks::of_values::<T>()?, &bytes, packed, |copies| {
-                pack(&self[copies])
-            });
-        }
-        match whole_values::<T>(&bytes) {
-            Some(values) if values.end <= self.len() => pack_into(&self[values], packed).map(|_| ()),
-            _ => Data::of(self).pack_range(bytes, packed),
-        }
-    }
-
-    fn step(&self) -> usize {
-        wire_size::<T>(1).max(1)
-    }
-
-    #[inline]
-    fn span(&self) -> Option<Span> {
-        Span::of_values(self.as_ptr().cast_mut(), self.len())
-    }
-
-    fn typed(&self) -> Result<Typed, Error> {
-        Typed::of_values(self.as_ptr().cast_mut(), self.len())
-    }
-
-    fn plan(&self) -> Plan {
-        let by_field = Plan::of::<T>;
-        if const { T::FACTS.has_blocks() } {
-            MemoryBlocks::of_values::<T>().map_or_else(|_| by_field(), MemoryBlocks::into_plan)
-        } else {
-            by_field()
-        }
-    }
-}
-
-// SAFETY: 1 and 2, since the slice is borrowed mutably; 3, since `any_pattern` follows the facts of the type.
-unsafe impl<T: MpiDatatype> sealed::Write for [T] {
-    #[inline]
-    fn any_pattern(&self) -> bool {
-        const { T::FACTS.any_pattern && (T::BYTES || !T::FACTS.has_blocks()) }
-    }
-
-    #[inline]
-    fn span_mut(&mut self) -> Option<Span> {
-        Span::of_values(self.as_mut_ptr(), self.len())
-    }
-
-    fn typed_mut(&mut self) -> Result<Typed, Error> {
-        Typed::of_values(self.as_mut_ptr(), self.len())
-    }
-
-    #[inline]
-    fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        if const { T::FACTS.has_blocks() } {
-            return unpack_into(&MemoryBlocks::of_values::<T>()?.to_packed(packed)?, self);
-        }
-        unpack_into(packed, self)
-    }
-
-    fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
-        if const { T::FACTS.has_blocks() } {
-            let bytes = position..position.saturating_add(packed.len());
-            let size = sealed::Read::packed_size(self);
-            return match self.span_mut().filter(|_| T::FACTS.any_pattern && bytes.end <= size) {
-                Some(Span { place, .. }) => {
-                    // SAFETY: these bytes are within the memory of the slice, which is borrowed mutably, and
-                    // any bytes may be written there.
-                    unsafe { place.add(position).copy_from_nonoverlapping(packed.as_ptr(), packed.len()) };
-                    Ok(())
-                }
-                None => Err(Error::Range { start: bytes.start, end: bytes.end, size }),
-            };
-        }
-        match whole_values::<T>(&(position..position + packed.len())) {
-            Some(values) if values.end <= self.len() => unpack_into(packed, &mut self[values]),
-            _ => DataMut::of(self).unpack_range(position, packed),
-        }
-    }
 }
 
 /// Implements the traits for a type that contains another message.
@@ -336,14 +210,20 @@ macro_rules! the_same_as {
         }
     };
     (write [$($generics:tt)*] $type:ty, |$message:ident| $read:expr, $write:expr) => {
+        the_same_as!(write [$($generics)*] $type, |$message| $read, $write, {
+            sealed::Write::any_pattern($read)
+        });
+    };
+    (write [$($generics:tt)*] $type:ty, |$message:ident| $read:expr, $write:expr, $any_pattern:expr) => {
         the_same_as!(read [$($generics)*] $type, |$message| $read);
 
         // SAFETY: 1 to 3, since all calls are forwarded to another message, which this one borrows mutably.
         unsafe impl<$($generics)*> sealed::Write for $type {
             #[inline]
+            #[allow(unused_variables)]
             fn any_pattern(&self) -> bool {
                 let $message = self;
-                sealed::Write::any_pattern($read)
+                $any_pattern
             }
             #[inline]
             fn span_mut(&mut self) -> Option<Span> {
@@ -367,7 +247,176 @@ macro_rules! the_same_as {
     };
 }
 
-the_same_as!(write [T: MpiDatatype] T, |value| std::slice::from_ref(value), std::slice::from_mut(value));
+impl PlainValues<'_> {
+    /// Returns the conversion of the values, if a part of them is transferred as bytes.
+    fn blocks(&self) -> Option<Result<MemoryBlocks, Error>> {
+        self.of.facts.has_blocks().then(|| MemoryBlocks::of_values(self.of))
+    }
+
+    /// Returns the values as data of their plan.
+    fn data(&self) -> Data<'_> {
+        // SAFETY: the plan of a type covers only fields of its values, which are borrowed.
+        unsafe { Data::from_raw(Cow::Borrowed((self.of.plan)()), self.count, self.place.cast_mut()) }
+    }
+
+    /// Packs a range of the values field by field.
+    fn pack_values(&self, values: Range<usize>) -> Vec<u8> {
+        let size = self.of.packed_size(values.len());
+        // SAFETY: 1 and 2, since the values are borrowed and within their slice, and all `size` bytes of the
+        // new memory are written; 3.
+        unsafe { written(size, |packed| self.pack_values_to(values, packed)) }
+    }
+
+    /// Packs a range of the values field by field to an address.
+    ///
+    /// # Safety
+    /// 1. The range is one of the values. 2. There is room for their packed bytes, which do not overlap them.
+    unsafe fn pack_values_to(&self, values: Range<usize>, packed: *mut u8) {
+        let first = self.place.cast_mut().wrapping_add(values.start * self.of.size);
+        // SAFETY: by 1, these are valid values; 2.
+        unsafe { (self.of.copying.pack)(first, values.len(), packed) };
+    }
+}
+
+/// Returns the range of values that a range of packed bytes holds, or `None` if the range divides a value or
+/// exceeds the values.
+fn whole_values(of: &ValueType, count: usize, bytes: &Range<usize>) -> Option<Range<usize>> {
+    let size = of.facts.packed_size;
+    let whole = size > 0 && bytes.start % size == 0 && bytes.end % size == 0 && bytes.start <= bytes.end;
+    whole.then(|| bytes.start / size..bytes.end / size).filter(|values| values.end <= count)
+}
+
+// SAFETY: 1, since all values of a type have the same packed size; 2, since the memory is that of the values.
+unsafe impl sealed::Read for PlainValues<'_> {
+    #[inline]
+    fn packed_size(&self) -> usize {
+        self.of.facts.wire_size.saturating_mul(self.count)
+    }
+
+    #[inline]
+    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
+        if let Some(blocks) = self.blocks() {
+            let wire = blocks?.to_wire(&self.pack_values(0..self.count))?;
+            // SAFETY: the caller has room for `packed_size` bytes, which these are.
+            unsafe { packed.copy_from_nonoverlapping(wire.as_ptr(), wire.len()) };
+            return Ok(());
+        }
+        // SAFETY: 1; 2, since the caller has room for `packed_size` bytes, which do not overlap the values.
+        unsafe { self.pack_values_to(0..self.count, packed) };
+        Ok(())
+    }
+
+    fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
+        if let Some(blocks) = self.blocks() {
+            return copy_blocks(&blocks?, &bytes, packed, |copies| self.pack_values(copies));
+        }
+        match whole_values(self.of, self.count, &bytes) {
+            Some(values) if bytes.len() <= packed.len() => {
+                // SAFETY: 1, by `whole_values`; 2, since `packed` has as many bytes, and is borrowed mutably.
+                unsafe { self.pack_values_to(values, packed.as_mut_ptr()) };
+                Ok(())
+            }
+            _ => self.data().pack_range(bytes, packed),
+        }
+    }
+
+    fn step(&self) -> usize {
+        self.of.facts.wire_size.max(1)
+    }
+
+    #[inline]
+    fn span(&self) -> Option<Span> {
+        let is_memory = self.of.facts.dense || self.of.is_bytes;
+        is_memory.then(|| Span { place: self.place.cast_mut(), size: sealed::Read::packed_size(self) })
+    }
+
+    fn typed(&self) -> Result<Typed, Error> {
+        Typed::new(self.place.cast_mut(), self.count, Entry::Fixed((self.of.lazy)()))
+    }
+
+    fn plan(&self) -> Plan {
+        match self.blocks() {
+            Some(Ok(blocks)) => blocks.into_plan(),
+            _ => (self.of.plan)().clone(),
+        }
+    }
+}
+
+the_same_as!(read [] PlainValuesMut<'_>, |values| &values.as_values());
+
+impl PlainValuesMut<'_> {
+    /// Returns the values as data of their plan.
+    fn data_mut(&mut self) -> DataMut<'_> {
+        let check = (!self.of.facts.any_pattern).then_some(self.of as &dyn Valid);
+        // SAFETY: the plan of a type covers only fields of its values, which are borrowed mutably. Values of
+        // restricted types are checked.
+        unsafe { DataMut::from_raw(Cow::Borrowed((self.of.plan)()), self.count, self.place, check) }
+    }
+}
+
+// SAFETY: 1 and 2, since the values are borrowed mutably; 3, since `any_pattern` follows the facts of the
+// type.
+unsafe impl sealed::Write for PlainValuesMut<'_> {
+    #[inline]
+    fn any_pattern(&self) -> bool {
+        self.of.any_pattern()
+    }
+
+    #[inline]
+    fn span_mut(&mut self) -> Option<Span> {
+        sealed::Read::span(self)
+    }
+
+    fn typed_mut(&mut self) -> Result<Typed, Error> {
+        sealed::Read::typed(self)
+    }
+
+    fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
+        let converted = self.as_values().blocks().map(|blocks| blocks?.to_packed(packed)).transpose()?;
+        let (packed, expected) = (converted.as_deref().unwrap_or(packed), self.of.packed_size(self.count));
+        Error::unless_exactly((self.of.name)(), expected, packed.len())?;
+        if !self.of.facts.any_pattern {
+            (self.of.copying.check)(packed, 0)?;
+        }
+        // SAFETY: 1 and 3, since the values are borrowed mutably; 2, since the bytes are those of so many
+        // values, and have been checked.
+        unsafe { (self.of.copying.unpack)(self.place, self.count, packed.as_ptr().cast_mut()) };
+        Ok(())
+    }
+
+    fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
+        let bytes = position..position.saturating_add(packed.len());
+        if self.of.facts.has_blocks() {
+            let size = sealed::Read::packed_size(self);
+            return match self.span_mut().filter(|_| self.of.facts.any_pattern && bytes.end <= size) {
+                Some(Span { place, .. }) => {
+                    // SAFETY: these bytes are within the memory of the values, which are borrowed mutably,
+                    // and any bytes may be written there.
+                    unsafe { place.add(position).copy_from_nonoverlapping(packed.as_ptr(), packed.len()) };
+                    Ok(())
+                }
+                None => Err(Error::Range { start: bytes.start, end: bytes.end, size }),
+            };
+        }
+        match whole_values(self.of, self.count, &bytes) {
+            Some(values) if self.of.facts.any_pattern => {
+                let first = self.place.wrapping_add(values.start * self.of.size);
+                // SAFETY: 1 and 3, since these values are borrowed mutably; 2, since any bytes are valid
+                // values.
+                unsafe { (self.of.copying.unpack)(first, values.len(), packed.as_ptr().cast_mut()) };
+                Ok(())
+            }
+            _ => self.data_mut().unpack_range(position, packed),
+        }
+    }
+}
+
+the_same_as!(write [T: MpiDatatype] T, |value| &plain().value(value), &mut plain().value_mut(value), {
+    ValueType::of::<T>().any_pattern()
+});
+the_same_as!(write [T: MpiDatatype] [T], |values| &plain().values(values), &mut plain().values_mut(values), {
+    ValueType::of::<T>().any_pattern()
+});
 the_same_as!(write [T: MpiDatatype] Vec<T>, |values| values.as_slice(), values.as_mut_slice());
 /// A borrowed message.
 pub(super) struct Borrowed<'a, M: ?Sized>(pub &'a M);

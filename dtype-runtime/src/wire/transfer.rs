@@ -4,7 +4,7 @@ use super::{Wire, sendable::sealed::Read};
 use crate::mpi::running;
 
 /// The transfer of a message on a wire.
-pub(super) enum Transfer {
+pub(crate) enum Transfer {
     /// One MPI message, whose bytes are made in this way.
     Whole(Making),
     /// Several messages of packed bytes, each sent while the next one is packed.
@@ -13,7 +13,7 @@ pub(super) enum Transfer {
 
 /// The way in which the bytes of a message are made, and taken apart by the receiver.
 #[derive(Clone, Copy)]
-pub(super) enum Making {
+pub(crate) enum Making {
     /// MPI makes the bytes by the datatype.
     Typed,
     /// The bytes are the memory itself.
@@ -25,7 +25,7 @@ pub(super) enum Making {
 }
 
 impl Wire {
-    pub(super) fn transfer(self) -> Transfer {
+    pub(crate) fn transfer(self) -> Transfer {
         match self {
             Self::Typed => Transfer::Whole(Making::Typed),
             Self::Bytes => Transfer::Whole(Making::InPlace),
@@ -38,7 +38,7 @@ impl Wire {
 
 /// Returns `true` if a message is faster by its datatype than packed when all ranks exchange messages at a
 /// time.
-pub(super) fn is_faster_typed<M: Read>(message: &M) -> bool {
+pub(super) fn is_faster_typed<M: Read + ?Sized>(message: &M) -> bool {
     /// The least mean size in bytes of the contiguous blocks.
     const LONG: usize = 64;
     running().exchanges_datatypes

@@ -253,7 +253,7 @@ fn file(world: &SimpleCommunicator) -> Result<(), Error> {
     world.barrier();
     equal(std::fs::metadata(path).map(|file| file.len()).ok(), Some(5 * 3 * 8));
     let mut file = File::create(world, path)?;
-    file.write_ordered(&own)?;
+    file.append(&own)?;
     drop(file.view(0, &layout!(f64[3] => [..]))?);
     file.close()?;
     world.barrier();

@@ -3,6 +3,7 @@
 //! Every rank checks its own results and prints `ok` at the end. `tests/ranks.rs` starts the program and
 //! reads the output of all ranks.
 
+mod calls;
 mod decode;
 mod documents;
 mod engine;
@@ -28,8 +29,10 @@ mod wires;
 use dtype_tests::{run, with_world};
 use wires::{host, hostile};
 
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn main() {
     run(|name| match name {
+        _ if name.starts_with("calls") => with_world(|world| calls::scenario(name, world)),
         "ring" => with_world(exchange::ring),
         "equivalents" => with_world(exchange::equivalents),
         "sources" => with_world(layouts::sources),

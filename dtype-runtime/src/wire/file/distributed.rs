@@ -15,6 +15,36 @@ use crate::{
 type Placed<T, const D: usize> = (Local<T, D>, Place);
 
 impl File {
+    /// Writes this rank's part of a distributed array to the beginning of the file, which gets the global
+    /// array in row-major order. All ranks must make this call. See
+    /// [`write_distributed`](Self::write_distributed).
+    ///
+    /// # Errors
+    /// The errors of [`write_distributed`](Self::write_distributed).
+    pub fn write<T, const D: usize, P, S>(&mut self, own: &P, array: &S) -> Result<(), Error>
+    where
+        T: MpiDatatype,
+        P: Distributed<D> + ?Sized,
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        self.write_distributed(0, own, array)
+    }
+
+    /// Reads this rank's part of a distributed array from the beginning of the file, which has the global
+    /// array in row-major order. All ranks must make this call. Their number and distribution may differ from
+    /// those that wrote the file.
+    ///
+    /// # Errors
+    /// The errors of [`read_distributed`](Self::read_distributed).
+    pub fn read<T, const D: usize, P, R>(&mut self, own: &P, array: &mut R) -> Result<(), Error>
+    where
+        T: MpiDatatype,
+        P: Distributed<D> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        self.read_distributed(0, own, array)
+    }
+
     /// Writes this rank's parts of a distributed array: each run of adjacent bytes by itself
     /// (`MPI_File_write_at`), or many short ones in a view (`MPI_File_write_at_all`). The file gets the
     /// global array from the offset on, in row-major order, whatever the order of the local arrays is. All

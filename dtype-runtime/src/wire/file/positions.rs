@@ -55,7 +55,7 @@ impl File {
     ///
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all). The values of other ranks may have been written.
-    pub fn write_ordered<M: Sendable + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
+    pub fn append<M: Sendable + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
         let mpi = &ready()?;
         let own = self.bytes().and_then(|file| file.outgoing(message));
         let own = self.agreed(mpi, own)?;

@@ -12,7 +12,7 @@ use ::mpi::{
 };
 
 use super::{
-    super::{persistent::Persistent, request::Peer},
+    super::{persistent::Persistent, request::Address},
     open::{ABSENT, Open, unusable},
 };
 use crate::{Error, mpi::called};
@@ -93,7 +93,7 @@ fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>, Error> {
         if *rank == open.rank {
             continue;
         }
-        let peer = Peer { communicator: open.companion.communicator, rank: *rank, tag: open.meeting() };
+        let peer = Address { communicator: open.companion.communicator, rank: *rank, tag: open.meeting() };
         answers.push(requests.add_receive(mpi, 1, peer)?);
         let told = requests.add_send(mpi, 1, peer)?;
         requests.outgoing(told).fill(part.to_byte());

@@ -32,7 +32,7 @@ pub fn forgotten(world: &SimpleCommunicator) {
     let calls = [
         ("write_at", file.write_at(0, &other)),
         ("write_at_all", file.write_at_all(0, &other)),
-        ("write_ordered", file.write_ordered(&other)),
+        ("append", file.append(&other)),
         ("start_write_at", file.start_write_at(0, &other).map(|_| ())),
         ("write_distributed of rows", file.write_distributed(0, &rows, &other)),
         ("write_distributed of columns", file.write_distributed(0, &columns, &other)),
@@ -165,7 +165,7 @@ pub fn after_the_end() {
         ("write_at_all", file.write_at_all(0, &values)),
         ("read_at", file.read_at(0, &mut values)),
         ("read_at_all", file.read_at_all(0, &mut values)),
-        ("write_ordered", file.write_ordered(&values)),
+        ("append", file.append(&values)),
         ("read_ordered", file.read_ordered(&mut values)),
         ("seek_ordered", file.seek_ordered(0)),
         ("start_write_at", file.start_write_at(0, &values).map(|_| ())),
@@ -216,7 +216,7 @@ pub fn far(world: &SimpleCommunicator) {
     let path = path(world, "far");
     let mut file = File::create(world, &path).unwrap();
     let before: Vec<u8> = (0..160 * ranks).map(|i| i as u8).collect();
-    file.write_ordered(&before[160 * rank..160 * (rank + 1)]).unwrap();
+    file.append(&before[160 * rank..160 * (rank + 1)]).unwrap();
     let refused = (rank == 0).then(|| refused_size(&path)).into_iter().collect::<Vec<_>>();
     let refused = world.process_at_rank(0).broadcast_message(refused.first().copied()).unwrap();
     let rows = Darray::blocks(rank, [ranks, 20], [ranks, 1]);
@@ -238,7 +238,7 @@ pub fn far(world: &SimpleCommunicator) {
         calls.push(("view and write_at", file.view(at, &one).and_then(|mut view| view.write_at(1, &values))));
         calls.push(("view", file.view(at, &layout!(f64[99] => [98])).map(|_| ())));
         let sought = file.seek_ordered(at);
-        calls.push(("write_ordered", sought.and_then(|()| file.write_ordered(&values))));
+        calls.push(("append", sought.and_then(|()| file.append(&values))));
         if at >= refused {
             calls.push(("set_size", file.set_size(at)));
         }

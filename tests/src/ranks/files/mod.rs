@@ -164,7 +164,7 @@ fn calls(world: &SimpleCommunicator) {
     file.set_size(0).unwrap();
     file.seek_ordered(0).unwrap();
     // In the order of the ranks, of other sizes each.
-    file.write_ordered(&vec![rank as u16; rank + 1]).unwrap();
+    file.append(&vec![rank as u16; rank + 1]).unwrap();
     let expected: Vec<u16> = (0..ranks).flat_map(|rank| vec![rank as u16; rank + 1]).collect();
     assert_eq!(on_disk(world, &path), pack(&expected));
     file.seek_ordered(0).unwrap();
@@ -349,7 +349,7 @@ fn ends(world: &SimpleCommunicator) {
     let read_only = [
         file.write_at(0, &read),
         file.write_at_all(0, &read),
-        file.write_ordered(&read),
+        file.append(&read),
         file.write_distributed(0, &rows, &read),
         file.write_distributed(0, &columns, &read),
         file.start_write_at(0, &read).map(|_| ()),

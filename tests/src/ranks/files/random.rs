@@ -329,7 +329,7 @@ impl<'w> Program<'w> {
         if self.drawn.below(2) == 0 {
             let mut new = self.model.clone();
             let values: Vec<T> = self.write(&mut new, &all);
-            self.file().write_ordered(&values).unwrap();
+            self.file().append(&values).unwrap();
             self.model = new;
         } else {
             let mut found = vec![T::of(0); all[self.rank].len()];
@@ -501,7 +501,7 @@ impl<'w> Program<'w> {
         let result = match call {
             0 => file.write_at(0, &T::of(1)),
             1 => file.read_at_all(0, &mut T::of(1)),
-            2 => file.write_ordered(&T::of(1)),
+            2 => file.append(&T::of(1)),
             3 => file.start_write_at(0, &T::of(1)).map(|_| ()),
             4 => file.start_read_at(0, &mut T::of(1)).map(|_| ()),
             5 => file.read_ordered(&mut T::of(1)),

@@ -1,0 +1,402 @@
+//! Collective calls (MPI 4.1 chapter 6).
+
+use super::{Comm, Handle, Message, Place};
+use crate::{
+    Error, FromMessage,
+    message::unsendable,
+    mpi::{Usable, ready},
+    wire::{
+        broadcast::{broadcast, broadcast_whole},
+        carried::{Carried, Incoming, RangeOf, made, made_into},
+        collective::{agree, exchange, gather, gather_to_all, scatter, scatter_each},
+        frame::draw,
+        members::{Members, Rooted},
+        parts::Form,
+        sendable::sealed::{Read, Write},
+    },
+};
+
+/// The number that a rank adds to an agreement if it takes whatever share the root sends.
+const ANY_SHARE: usize = 1 << 62;
+
+/// Collective calls.
+///
+/// All ranks make the same calls in the same order, with the same root. A root is the first argument, and one
+/// call serves all ranks: what only the root has, or gets, is an `Option`. The numbers of values may differ
+/// from rank to rank. If a rank has an error, such as a value that cannot be sent, the others complete the
+/// call, and those that would receive its value get an error as well.
+impl<C: Handle> Comm<C> {
+    /// Sends the root's value to all ranks, and returns it on each (`MPI_Bcast`). The root passes
+    /// `Some(value)`, and the other ranks pass `None`.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{Result, run};
+    ///
+    /// fn main() {
+    ///     run(|world| -> Result {
+    ///         let arguments = (world.rank() == 0).then(|| std::env::args().collect());
+    ///         let arguments: Vec<String> = world.broadcast(0, arguments)?;
+    ///         println!("{arguments:?}");
+    ///         Ok(())
+    ///     });
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if there is no such root. [`Error::Unsendable`] at the root if it has no value or one
+    /// that cannot be sent, and then [`Error::Message`] on the other ranks. [`Error::Message`] if ranks name
+    /// different types; [`Error::InvalidValue`]; [`Error::Announced`] if not all bytes arrive. An error
+    /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
+    /// if there is no memory for the message.
+    #[doc(alias = "broadcast_message")]
+    pub fn broadcast<T: FromMessage>(&self, root: usize, value: Option<T>) -> Result<T, Error> {
+        let mpi = &ready()?;
+        let root = self.rooted(mpi, root)?;
+        if !root.is_here {
+            let (arrived, size) = broadcast_whole::<Carried<'_>>(root, None, T::VALUES)?;
+            return made(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
+        }
+        let (own, failed) = outgoing(value.as_ref());
+        broadcast_whole(root, Some(&own), None)?;
+        failed.map_or(Ok(()), Err)?;
+        value.ok_or_else(none_to_send)
+    }
+
+    /// Sends the root's values to all ranks, into memory that is there (`MPI_Bcast`).
+    ///
+    /// # Errors
+    /// [`Error::Fit`] on a rank whose place has another size than the root's message; otherwise those of
+    /// [`broadcast`](Self::broadcast). After an error, the place is unchanged. If [`Error::Announced`] or,
+    /// with `DTYPE_CHECK=1`, [`Error::Mismatch`] is found behind the first part of a long message, earlier
+    /// parts may have been written.
+    #[doc(alias = "broadcast_packed")]
+    pub fn broadcast_into<M: Place + ?Sized>(&self, root: usize, place: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let root = self.rooted(mpi, root)?;
+        match place.incoming().split() {
+            Ok(exact) => broadcast(root, exact, Form::BYTES),
+            Err(value) if root.is_here => {
+                let (own, failed) = match value.carried() {
+                    Ok(own) => (own, None),
+                    Err(error) => (Carried::failed(), Some(error)),
+                };
+                broadcast_whole(root, Some(&own), None)?;
+                failed.map_or(Ok(()), Err)
+            }
+            Err(value) => {
+                let (arrived, size) = broadcast_whole::<Carried<'_>>(root, None, value.values())?;
+                made_into(&arrived[..size], value).map_err(|error| error.sent_by(root.rank))
+            }
+        }
+    }
+
+    /// Sends a value of each rank to the root, which gets them all, in the order of the ranks (`MPI_Gather`,
+    /// `MPI_Gatherv`). Other ranks get `None`.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{Result, run};
+    ///
+    /// fn main() {
+    ///     run(|world| -> Result {
+    ///         let found: Vec<f64> = vec![0.5; world.rank()];
+    ///         if let Some(all) = world.gather(0, &found)? {
+    ///             println!("{} values in all", all.concat().len());
+    ///         }
+    ///         Ok(())
+    ///     });
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`broadcast`](Self::broadcast).
+    #[doc(alias = "gather_vec")]
+    #[doc(alias = "gather_message")]
+    pub fn gather<T: FromMessage>(&self, root: usize, value: &T) -> Result<Option<Vec<T>>, Error> {
+        let mpi = &ready()?;
+        let root = self.rooted(mpi, root)?;
+        let (own, failed) = outgoing(Some(value));
+        let arrived = gather(&agree(root.members, own.packed_size(), 0)?, root, &own)?;
+        failed.map_or(Ok(()), Err)?;
+        arrived.map(|(all, parts)| parts.make_each(&all, T::VALUES, made)).transpose()
+    }
+
+    /// Sends plain values of each rank to the root, which receives them all, one after another in the order
+    /// of the ranks, into memory that is there (`MPI_Gather`, `MPI_Gatherv`). The root passes `Some(place)`,
+    /// and the other ranks pass `None`: `(rank == 0).then_some(&mut all)`.
+    ///
+    /// # Errors
+    /// [`Error::Fit`] at the root if all ranks together send another number of bytes than the place has;
+    /// otherwise those of [`broadcast`](Self::broadcast).
+    #[doc(alias = "gather_packed")]
+    pub fn gather_into<S, R>(&self, root: usize, message: &S, place: Option<&mut R>) -> Result<(), Error>
+    where
+        S: Message + ?Sized,
+        R: Place + ?Sized,
+    {
+        let mpi = &ready()?;
+        let root = self.rooted(mpi, root)?;
+        let (own, failed) = outgoing(Some(message));
+        let arrived = gather(&agree(root.members, own.packed_size(), 0)?, root, &own)?;
+        failed.map_or(Ok(()), Err)?;
+        let Some((mut all, parts)) = arrived else { return Ok(()) };
+        let mut place = place.ok_or_else(|| unsendable("the root must pass `Some(place)`"))?.incoming();
+        match place.split() {
+            Ok(exact) => parts.unpack(&mut all, exact),
+            Err(value) => made_into(parts.joined(&mut all, value.values())?, value),
+        }
+    }
+
+    /// Sends one of the root's values to each rank, in the order of the ranks, and returns it there
+    /// (`MPI_Scatter`, `MPI_Scatterv`). The root passes `Some(values)`, and the other ranks pass `None`.
+    ///
+    /// # Errors
+    /// At the root, [`Error::Messages`] if there are not as many values as ranks, and [`Error::Unsendable`]
+    /// if it has none or one that cannot be sent. Then [`Error::Message`] on the other ranks. Otherwise those
+    /// of [`broadcast`](Self::broadcast).
+    #[doc(alias = "scatter_message")]
+    #[doc(alias = "scatter_vec")]
+    pub fn scatter<T: FromMessage>(&self, root: usize, values: Option<&[T]>) -> Result<T, Error> {
+        let mpi = &ready()?;
+        let root = self.rooted(mpi, root)?;
+        let ranks = root.members.ranks;
+        if !root.is_here {
+            let (arrived, size) = scatter_each::<Carried<'_>>(root, None, T::VALUES)?;
+            return made(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
+        }
+        let right = values.filter(|values| values.len() == ranks);
+        let mut failed = None;
+        let own: Vec<_> = (0..ranks)
+            .map(|i| {
+                let (message, error) = outgoing(right.map(|values| &values[i]));
+                failed = failed.take().or(error);
+                message
+            })
+            .collect();
+        let (arrived, size) = scatter_each(root, Some(&own), T::VALUES)?;
+        if let Some(values) = values.filter(|_| right.is_none()) {
+            return Err(Error::Messages { what: "messages to send", found: values.len(), ranks });
+        }
+        failed.map_or(Ok(()), Err)?;
+        values.ok_or_else(none_to_send)?;
+        made(&arrived[..size])
+    }
+
+    /// Divides the root's plain values among the ranks, in their order, into memory that is there
+    /// (`MPI_Scatter`, `MPI_Scatterv`). Each rank gets as many as its place takes. If a place takes what
+    /// comes, such as a `Vec`, all ranks get equal shares. The root passes `Some(values)`, and the other
+    /// ranks pass `None`.
+    ///
+    /// # Errors
+    /// [`Error::Fit`] on all ranks if the root has another number of bytes than all places together;
+    /// [`Error::Parts`] at the root if its values cannot be divided equally, and then [`Error::Message`] on
+    /// the other ranks. Otherwise those of [`broadcast`](Self::broadcast).
+    #[doc(alias = "scatter_packed")]
+    pub fn scatter_into<S, R>(&self, root: usize, values: Option<&S>, place: &mut R) -> Result<(), Error>
+    where
+        S: Message + ?Sized,
+        R: Place + ?Sized,
+    {
+        let mpi = &ready()?;
+        let root = self.rooted(mpi, root)?;
+        let mut place = place.incoming();
+        let own = values.filter(|_| root.is_here).map(|values| values.carried(false)).transpose();
+        let found = own.as_ref().ok().and_then(Option::as_ref).map_or(0, Read::packed_size);
+        let (expected, found) = match place.split() {
+            Ok(exact) => (exact.packed_size(), found),
+            Err(_) => (0, ANY_SHARE),
+        };
+        let agreed = agree(root.members, expected, found)?;
+        if agreed.found < ANY_SHARE as u64 {
+            let Ok(exact) = place.split() else { return Ok(()) };
+            let scattered = scatter(&agreed, root, own.as_ref().ok().and_then(Option::as_ref), exact);
+            own?;
+            return scattered;
+        }
+        scatter_shares(root, own, &mut place)
+    }
+
+    /// Sends a value of each rank to all ranks, and returns them all, in the order of the ranks
+    /// (`MPI_Allgather`, `MPI_Allgatherv`).
+    ///
+    /// # Errors
+    /// The errors of [`broadcast`](Self::broadcast).
+    #[doc(alias = "all_gather_vec")]
+    #[doc(alias = "all_gather_message")]
+    pub fn all_gather<T: FromMessage>(&self, value: &T) -> Result<Vec<T>, Error> {
+        let mpi = &ready()?;
+        let (own, failed) = outgoing(Some(value));
+        let (all, parts) = gather_to_all(&agree(self.members(mpi), own.packed_size(), 0)?, &own)?;
+        failed.map_or(Ok(()), Err)?;
+        parts.make_each(&all, T::VALUES, made)
+    }
+
+    /// Sends plain values of each rank to all ranks, one after another in the order of the ranks, into memory
+    /// that is there (`MPI_Allgather`, `MPI_Allgatherv`).
+    ///
+    /// # Errors
+    /// [`Error::Fit`] if all ranks together send another number of bytes than the place has; otherwise those
+    /// of [`broadcast`](Self::broadcast).
+    #[doc(alias = "all_gather_packed")]
+    pub fn all_gather_into<S, R>(&self, message: &S, place: &mut R) -> Result<(), Error>
+    where
+        S: Message + ?Sized,
+        R: Place + ?Sized,
+    {
+        let mpi = &ready()?;
+        let (own, failed) = outgoing(Some(message));
+        let (mut all, parts) = gather_to_all(&agree(self.members(mpi), own.packed_size(), 0)?, &own)?;
+        failed.map_or(Ok(()), Err)?;
+        match place.incoming().split() {
+            Ok(exact) => parts.unpack(&mut all, exact),
+            Err(value) => made_into(parts.joined(&mut all, value.values())?, value),
+        }
+    }
+
+    /// Sends a value to each rank, and returns one from each: number `i` goes to rank `i`, and comes from
+    /// there (`MPI_Alltoall`, `MPI_Alltoallv`).
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{MpiDatatype, Result, run};
+    ///
+    /// #[derive(MpiDatatype, Clone)]
+    /// struct Particle { position: [f64; 3], id: u64 }
+    ///
+    /// fn main() {
+    ///     run(|world| -> Result {
+    ///         // The particles that leave for each rank, of any number.
+    ///         let leaving: Vec<Vec<Particle>> = vec![Vec::new(); world.size()];
+    ///         let arrived = world.all_to_all(&leaving)?.concat();
+    ///         println!("{} particles arrived", arrived.len());
+    ///         Ok(())
+    ///     });
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many values as ranks; otherwise those of
+    /// [`broadcast`](Self::broadcast).
+    #[doc(alias = "all_to_all_vec")]
+    #[doc(alias = "all_to_all_message")]
+    pub fn all_to_all<T: FromMessage>(&self, values: &[T]) -> Result<Vec<T>, Error> {
+        let mpi = &ready()?;
+        let Members { communicator, ranks, .. } = self.members(mpi);
+        let (own, failed) = outgoing_each(values, ranks);
+        let (all, parts) = exchange(mpi, communicator, &told(&own), |parts| parts.pack_each(&own))?;
+        failed.map_or(Ok(()), Err)?;
+        parts.make_each(&all, T::VALUES, made)
+    }
+
+    /// Sends a message to each rank, and receives one from each into memory that is there: message `i` goes
+    /// to rank `i`, and place `i` receives from rank `i` (`MPI_Alltoallw`). Each message and each place may
+    /// have a layout of its own.
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many messages, or places, as ranks; [`Error::Fit`] if a
+    /// message does not fit its place; otherwise those of [`broadcast`](Self::broadcast). If a message does
+    /// not fit, nothing has been written. If a message holds an invalid value, those from lower ranks have
+    /// been received.
+    #[doc(alias = "all_to_all_packed")]
+    #[doc(alias = "all_to_all_varcount_packed")]
+    pub fn all_to_all_into<S, R>(&self, messages: &[S], places: &mut [R]) -> Result<(), Error>
+    where
+        S: Message,
+        R: Place,
+    {
+        let mpi = &ready()?;
+        let Members { communicator, ranks, .. } = self.members(mpi);
+        let (own, failed) = outgoing_each(messages, ranks);
+        let (all, parts) = exchange(mpi, communicator, &told(&own), |parts| parts.pack_each(&own))?;
+        failed.map_or(Ok(()), Err)?;
+        if places.len() != ranks {
+            let what = "places to receive into";
+            return Err(Error::Messages { what, found: places.len(), ranks });
+        }
+        let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
+        parts.unpack_into_each(&all, &mut places)
+    }
+
+    /// Returns the root of a call.
+    fn rooted<'m>(&self, mpi: &'m Usable, root: usize) -> Result<Rooted<'m>, Error> {
+        Rooted::at(self.members(mpi), root, self.rank())
+    }
+}
+
+/// Returns a message that this rank sends in a collective call. If it has none, or one that cannot be sent,
+/// returns a message that says so to the others, and the error of this rank.
+fn outgoing<M: Message + ?Sized>(message: Option<&M>) -> (Carried<'_>, Option<Error>) {
+    match message.map(|message| message.carried(false)) {
+        Some(Ok(carried)) => (carried, None),
+        Some(Err(error)) => (Carried::failed(), Some(error)),
+        None => (Carried::failed(), None),
+    }
+}
+
+/// Returns a message for each rank, and the error of this rank.
+fn outgoing_each<M: Message>(messages: &[M], ranks: usize) -> (Vec<Carried<'_>>, Option<Error>) {
+    let found = messages.len();
+    let mut failed = (found != ranks).then_some(Error::Messages { what: "messages to send", found, ranks });
+    let is_right = failed.is_none();
+    let own = (0..ranks).map(|i| {
+        let (message, error) = outgoing(messages.get(i).filter(|_| is_right));
+        failed = failed.take().or(error);
+        message
+    });
+    (own.collect(), failed)
+}
+
+/// Returns the announcements of messages: their sizes, and the number of their seals.
+fn told(own: &[Carried<'_>]) -> Vec<[u64; 2]> {
+    let drawn = draw();
+    own.iter().map(|message| [message.packed_size() as u64, drawn]).collect()
+}
+
+/// Sends equal shares of the root's message to all ranks.
+fn scatter_shares(
+    root: Rooted<'_>,
+    own: Result<Option<Carried<'_>>, Error>,
+    place: &mut Incoming<'_>,
+) -> Result<(), Error> {
+    let ranks = root.members.ranks;
+    let values = place.split().map_or_else(|value| value.values(), |_| None);
+    let mut failed = None;
+    let arrived = if root.is_here {
+        let shares = own.and_then(|own| {
+            let own = own.ok_or_else(none_to_send)?;
+            let size = own.packed_size();
+            let divides = size % ranks == 0 && (size / ranks) % own.step() == 0;
+            if divides { Ok((own, size / ranks)) } else { Err(Error::Parts { found: size, ranks }) }
+        });
+        let (whole, share) = shares.unwrap_or_else(|error| {
+            failed = Some(error);
+            let failed = Carried::failed();
+            let size = failed.packed_size();
+            (failed, size)
+        });
+        let start = |rank: usize| if whole.packed_size() == share { 0 } else { rank * share };
+        let shares: Vec<_> = (0..ranks)
+            .map(|rank| RangeOf { whole: &whole, bytes: start(rank)..start(rank) + share })
+            .collect();
+        scatter_each(root, Some(&shares), values)
+    } else {
+        scatter_each::<Carried<'_>>(root, None, values)
+    };
+    let (arrived, size) = arrived?;
+    failed.map_or(Ok(()), Err)?;
+    let received = match place.split() {
+        Ok(exact) => {
+            let (expected, value) = (exact.packed_size(), exact.step());
+            if size == expected {
+                exact.unpack(&arrived[..size])
+            } else {
+                Err(Error::Neighbour { rank: root.rank, value, expected, found: Some(size) })
+            }
+        }
+        Err(value) => made_into(&arrived[..size], value),
+    };
+    received.map_err(|error| error.sent_by(root.rank))
+}
+
+#[cold]
+fn none_to_send() -> Error {
+    unsendable("the root must pass `Some`, and passed `None`")
+}

@@ -1,0 +1,163 @@
+//! Communicators.
+
+use std::{fmt, ops::Deref};
+
+use ::mpi::{
+    ffi::MPI_Comm,
+    raw::AsRaw,
+    topology::{
+        AnyProcess, CartesianCommunicator, Communicator, InterCommunicator, Process, SimpleCommunicator,
+    },
+};
+
+use super::{Any, Peer};
+use crate::{
+    mpi::{Usable, ready},
+    wire::{
+        members::{Members, members},
+        request::Channel,
+    },
+};
+
+/// A communicator, with the calls of this crate.
+///
+/// It is made of any communicator of rsmpi, or of a reference to one: `Comm::from(universe.world())`. rsmpi's
+/// own calls are there as well, so a program may move to the calls of this crate line by line. If both have a
+/// call of the same name, it is that of this crate; rsmpi's is `(*world).name(…)`.
+///
+/// All ranks must make the same collective calls in the same order, and with the same root, as MPI requires
+/// (MPI 4.1 section 6.1).
+pub struct Comm<C = SimpleCommunicator> {
+    inner: C,
+    rank: usize,
+    size: usize,
+    targets: usize,
+}
+
+/// A communicator of rsmpi, or a reference to one. Only this crate implements the trait.
+pub trait Handle: sealed::Handle {}
+
+/// A communicator of rsmpi with a Cartesian grid, or a reference to one. Only this crate implements the
+/// trait.
+pub trait Cartesian: Handle {
+    /// Returns the communicator.
+    #[doc(hidden)]
+    fn grid(&self) -> &CartesianCommunicator;
+}
+
+impl Cartesian for CartesianCommunicator {
+    fn grid(&self) -> &CartesianCommunicator {
+        self
+    }
+}
+
+impl<C: Cartesian> Cartesian for &C {
+    fn grid(&self) -> &CartesianCommunicator {
+        C::grid(self)
+    }
+}
+
+mod sealed {
+    use super::{Communicator, MPI_Comm};
+
+    pub trait Handle {
+        fn raw(&self) -> MPI_Comm;
+        fn communicator(&self) -> &dyn Communicator;
+    }
+}
+
+impl<C: sealed::Handle> Handle for C {}
+
+macro_rules! handles {
+    ($($type:ty)*) => {$(
+        impl sealed::Handle for $type {
+            #[inline]
+            fn raw(&self) -> MPI_Comm {
+                self.as_raw()
+            }
+            fn communicator(&self) -> &dyn Communicator {
+                self
+            }
+        }
+    )*};
+}
+
+handles! { SimpleCommunicator CartesianCommunicator InterCommunicator Process<'_> AnyProcess<'_> }
+
+impl<C: sealed::Handle> sealed::Handle for &C {
+    #[inline]
+    fn raw(&self) -> MPI_Comm {
+        C::raw(self)
+    }
+    fn communicator(&self) -> &dyn Communicator {
+        C::communicator(self)
+    }
+}
+
+impl<C: Handle> From<C> for Comm<C> {
+    fn from(inner: C) -> Self {
+        // Before `MPI_Init` and after `MPI_Finalize`, each call returns an error.
+        let numbers = ready().ok().and_then(|mpi| {
+            let communicator = inner.communicator();
+            let targets = members(&mpi, communicator).ok()?.ranks;
+            Some([communicator.rank() as usize, communicator.size() as usize, targets])
+        });
+        let [rank, size, targets] = numbers.unwrap_or_default();
+        Self { inner, rank, size, targets }
+    }
+}
+
+impl<C> Deref for Comm<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.inner
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for Comm<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Comm").field("rank", &self.rank).field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl<C> Comm<C> {
+    /// Returns the rank of this process (`MPI_Comm_rank`).
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Returns the number of ranks (`MPI_Comm_size`); in an intercommunicator, of this rank's own group.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+impl<C: Handle> Comm<C> {
+    /// Returns a rank to send to and to receive from; in an intercommunicator, a rank of the other group.
+    ///
+    /// Whether there is such a rank is checked by the call that is made with it.
+    pub fn peer(&self, rank: usize) -> Peer<'_> {
+        Peer::new(self.channel(), rank)
+    }
+
+    /// Returns all ranks as a source (`MPI_ANY_SOURCE`).
+    pub fn any(&self) -> Any<'_> {
+        Any::new(self.channel())
+    }
+
+    /// Returns the communicator for messages between two ranks.
+    pub(super) fn channel(&self) -> Channel {
+        Channel { communicator: self.inner.raw(), ranks: self.targets }
+    }
+
+    /// Returns the communicator as one of rsmpi.
+    pub(super) fn handle(&self) -> &dyn Communicator {
+        self.inner.communicator()
+    }
+
+    /// Returns the members of a collective call.
+    pub(super) fn members<'m>(&self, mpi: &'m Usable) -> Members<'m> {
+        Members { mpi, communicator: self.inner.raw(), ranks: self.targets }
+    }
+}

@@ -1,0 +1,66 @@
+//! Messages to several ranks and from several ranks at a time.
+
+use super::{Comm, Handle, Message, Place};
+use crate::{
+    Error, Wire,
+    mpi::ready,
+    wire::exchange::{at_once, misfit},
+};
+
+impl<C: Handle> Comm<C> {
+    /// Sends messages to some ranks, and receives others from some ranks, without waiting for one before the
+    /// other: a ring, a swap, the neighbours in a mesh.
+    ///
+    /// The lists have a rank and a message, and a rank and a place. Only the ranks named must make the call,
+    /// each with its own lists. Messages of two ranks to each other arrive in the order of the lists. They
+    /// have tag 0; a [`send`](super::Peer::send) without a tag matches a receive of this call, too.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{Result, run};
+    ///
+    /// fn main() {
+    ///     run(|world| -> Result {
+    ///         let next = (world.rank() + 1) % world.size();
+    ///         let previous = (world.rank() + world.size() - 1) % world.size();
+    ///         let own = vec![world.rank() as f64; 1000];
+    ///         let mut others = Vec::new();
+    ///         world.exchange([(next, &own)], [(previous, &mut others)])?;
+    ///         assert_eq!(others, vec![previous as f64; 1000]);
+    ///         Ok(())
+    ///     });
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if there is no such rank; then nothing is sent. [`Error::Neighbour`] if a message has
+    /// another size than its place; otherwise those of [`Peer::send`](super::Peer::send) and
+    /// [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are sent and
+    /// received nevertheless.
+    #[doc(alias = "send_receive")]
+    #[doc(alias = "send_receive_packed")]
+    pub fn exchange<'m, 'p, S, R>(
+        &self,
+        messages: impl IntoIterator<Item = (usize, &'m S)>,
+        places: impl IntoIterator<Item = (usize, &'p mut R)>,
+    ) -> Result<(), Error>
+    where
+        S: Message + ?Sized + 'm,
+        R: Place + ?Sized + 'p,
+    {
+        let mpi = &ready()?;
+        let channel = self.channel();
+        let sends = messages.into_iter().map(|(rank, message)| {
+            Ok::<_, Error>((channel.address(mpi, Some(rank), Some(0))?, message.carried(false)?))
+        });
+        let sends = sends.collect::<Result<Vec<_>, _>>()?;
+        let receives = places.into_iter().map(|(rank, place)| {
+            Ok::<_, Error>((channel.address(mpi, Some(rank), Some(0))?, place.incoming()))
+        });
+        let mut receives = receives.collect::<Result<Vec<_>, _>>()?;
+        at_once(mpi, &sends, receives.len(), |number| {
+            let (from, place) = &mut receives[number];
+            let received = place.receive(mpi, Wire::Auto, *from);
+            received.map(|_| ()).map_err(|error| misfit(error, from.rank))
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! Collective calls among neighbours (MPI 4.1 sections 8.6 and 8.7).
+
+use std::{fmt, marker::PhantomData};
+
+use ::mpi::{ffi::MPI_Comm, topology::SimpleCommunicator};
+
+use super::{Comm, Handle, Message, Place};
+use crate::{
+    Error, FromMessage, Wire,
+    mpi::ready,
+    wire::{
+        carried::{Carried, made},
+        exchange::{at_once, misfit},
+        neighbours::{Around, graph, neighbours, topology},
+        request::{Address, Matched},
+    },
+};
+
+impl<C: Handle> Comm<C> {
+    /// Returns the neighbours in the topology of the communicator: a Cartesian grid, a graph, or a
+    /// [distributed graph](Self::graph).
+    pub fn neighbours(&self) -> Neighbours<'_> {
+        Neighbours { communicator: self.channel().communicator, borrow: PhantomData }
+    }
+
+    /// Creates a communicator with the same ranks whose topology is a distributed graph: this rank receives
+    /// from `sources` and sends to `destinations` (`MPI_Dist_graph_create_adjacent`, MPI 4.1 section 8.5.4).
+    /// All ranks must make this call. A rank may be named more than once, and may be this rank itself.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{Result, run};
+    ///
+    /// fn main() {
+    ///     run(|world| -> Result {
+    ///         // Every rank reports to rank 0.
+    ///         let is_root = world.rank() == 0;
+    ///         let all: Vec<usize> = if is_root { (0..world.size()).collect() } else { Vec::new() };
+    ///         let star = world.graph(&all, &[0])?;
+    ///         let reports = star.neighbours().all_gather(&world.rank())?;
+    ///         assert_eq!(reports, all);
+    ///         Ok(())
+    ///     });
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if a neighbour is no rank of the communicator; [`Error::Elsewhere`] if another rank
+    /// has an error; an error if an MPI call fails.
+    #[doc(alias = "distributed_graph")]
+    pub fn graph(
+        &self,
+        sources: &[usize],
+        destinations: &[usize],
+    ) -> Result<Comm<SimpleCommunicator>, Error> {
+        let mpi = &ready()?;
+        let numbers = |ranks: &[usize]| -> Vec<i32> {
+            ranks.iter().map(|rank| i32::try_from(*rank).unwrap_or(i32::MAX)).collect()
+        };
+        let members = self.members(mpi);
+        let (sources, destinations) = (numbers(sources), numbers(destinations));
+        graph(mpi, members.communicator, members.ranks, &sources, &destinations).map(Comm::from)
+    }
+}
+
+/// The neighbours of this rank, in MPI's order.
+///
+/// In a Cartesian grid, neighbour `2k` is the one below in dimension `k`, and neighbour `2k + 1` the one
+/// above. At the end of a dimension that is not periodic there is none: nothing is sent there, and what would
+/// be received stays as it is. All ranks must make the same calls in the same order.
+#[derive(Clone, Copy)]
+pub struct Neighbours<'c> {
+    communicator: MPI_Comm,
+    borrow: PhantomData<&'c ()>,
+}
+
+impl Neighbours<'_> {
+    /// Returns the ranks that this rank receives from; `None` where there is no neighbour.
+    ///
+    /// # Errors
+    /// [`Error::NoNeighbours`] if the communicator has no topology; an error if an MPI call fails.
+    pub fn sources(self) -> Result<Vec<Option<usize>>, Error> {
+        self.ranks().map(|[sources, _]| sources)
+    }
+
+    /// Returns the ranks that this rank sends to; `None` where there is no neighbour.
+    ///
+    /// # Errors
+    /// The errors of [`sources`](Self::sources).
+    pub fn destinations(self) -> Result<Vec<Option<usize>>, Error> {
+        self.ranks().map(|[_, destinations]| destinations)
+    }
+
+    fn ranks(self) -> Result<[Vec<Option<usize>>; 2], Error> {
+        let mpi = &ready()?;
+        let found = neighbours(mpi, self.communicator, topology(mpi, self.communicator)?)?;
+        // `MPI_PROC_NULL` is negative in every library.
+        Ok(found.map(|ranks| ranks.into_iter().map(|rank| usize::try_from(rank).ok()).collect()))
+    }
+
+    /// Sends a value to each neighbour, and returns those of the neighbours that there are, in their order
+    /// (`MPI_Neighbor_allgather`, `MPI_Neighbor_allgatherv`).
+    ///
+    /// # Errors
+    /// [`Error::NoNeighbours`]; otherwise those of [`Peer::send`](super::Peer::send) and
+    /// [`Peer::receive`](super::Peer::receive).
+    #[doc(alias = "neighbour_all_gather_packed")]
+    pub fn all_gather<T: FromMessage>(self, value: &T) -> Result<Vec<T>, Error> {
+        self.make(None, |_| value)
+    }
+
+    /// Sends a message to each neighbour, and receives one from neighbour `i` into place `i`.
+    ///
+    /// # Errors
+    /// The errors of [`all_to_all_into`](Self::all_to_all_into).
+    #[doc(alias = "neighbour_all_gather_varcount_packed")]
+    pub fn all_gather_into<S, R>(self, message: &S, places: &mut [R]) -> Result<(), Error>
+    where
+        S: Message + ?Sized,
+        R: Place,
+    {
+        self.fill(None, |_| message, places)
+    }
+
+    /// Sends value `i` to neighbour `i`, and returns those of the neighbours that there are, in their order
+    /// (`MPI_Neighbor_alltoall`, `MPI_Neighbor_alltoallv`).
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many values as neighbours; otherwise those of
+    /// [`all_gather`](Self::all_gather).
+    #[doc(alias = "neighbour_all_to_all_packed")]
+    #[doc(alias = "neighbour_all_to_all_vec")]
+    pub fn all_to_all<T: FromMessage>(self, values: &[T]) -> Result<Vec<T>, Error> {
+        self.make(Some(values.len()), |i| &values[i])
+    }
+
+    /// Sends message `i` to neighbour `i`, and receives from neighbour `i` into place `i`
+    /// (`MPI_Neighbor_alltoallw`). Each message and each place may have a layout of its own.
+    ///
+    /// # Errors
+    /// [`Error::Messages`] if there are not as many messages, or places, as neighbours;
+    /// [`Error::NoNeighbours`]; [`Error::Neighbour`] if a message has another size than its place; otherwise
+    /// those of [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are
+    /// sent and received nevertheless.
+    #[doc(alias = "neighbour_all_to_all_varcount_packed")]
+    pub fn all_to_all_into<S, R>(self, messages: &[S], places: &mut [R]) -> Result<(), Error>
+    where
+        S: Message,
+        R: Place,
+    {
+        self.fill(Some(messages.len()), |i| &messages[i], places)
+    }
+
+    /// Sends message `of(i)` to neighbour `i`, and returns the values that come. `count` is the number of
+    /// messages, if there is a list of them.
+    fn make<'m, T: FromMessage + 'm>(
+        self,
+        count: Option<usize>,
+        of: impl Fn(usize) -> &'m T,
+    ) -> Result<Vec<T>, Error> {
+        let mpi = &ready()?;
+        let around = Around::on(mpi, self.communicator)?;
+        let (sends, failed) = outgoing(&around, count, of);
+        let mut values = Vec::new();
+        let received = at_once(mpi, &sends, around.ends.receives.len(), |number| {
+            let matched = Matched::wait_for(mpi, around.ends.receives[number].1)?;
+            let (size, rank) = (matched.size, matched.sender().rank);
+            let arrived = matched.receive(mpi)?;
+            values.push(made(&arrived[..size]).map_err(|error: Error| error.sent_by(rank))?);
+            Ok(())
+        });
+        failed.map_or(Ok(()), Err)?;
+        received.map(|()| values)
+    }
+
+    /// Sends message `of(i)` to neighbour `i`, and receives into the places. `count` is the number of
+    /// messages, if there is a list of them.
+    fn fill<'m, S: Message + ?Sized + 'm, R: Place>(
+        self,
+        count: Option<usize>,
+        of: impl Fn(usize) -> &'m S,
+        places: &mut [R],
+    ) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let around = Around::on(mpi, self.communicator)?;
+        let (sends, mut failed) = outgoing(&around, count, of);
+        let (found, [_, ranks]) = (places.len(), around.ends.lengths);
+        if found != ranks {
+            failed = failed.or(Some(Error::Messages { what: "places to receive into", found, ranks }));
+        }
+        let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
+        let received = at_once(mpi, &sends, around.ends.receives.len(), |number| {
+            let (at, from) = around.ends.receives[number];
+            let received = match places.get_mut(at) {
+                Some(place) => place.receive(mpi, Wire::Auto, from).map(|_| ()),
+                None => Matched::wait_for(mpi, from)?.receive(mpi).map(|_| ()),
+            };
+            received.map_err(|error| misfit(error, from.rank))
+        });
+        failed.map_or(Ok(()), Err)?;
+        received
+    }
+}
+
+/// Returns the messages to the neighbours with their addresses. If this rank has an error, they say so, and
+/// the error is returned.
+fn outgoing<'m, S: Message + ?Sized + 'm>(
+    around: &Around,
+    count: Option<usize>,
+    of: impl Fn(usize) -> &'m S,
+) -> (Vec<(Address, Carried<'m>)>, Option<Error>) {
+    let [ranks, _] = around.ends.lengths;
+    let found = count.unwrap_or(ranks);
+    let mut failed = (found != ranks).then_some(Error::Messages { what: "messages to send", found, ranks });
+    let is_right = failed.is_none();
+    let sends = around.ends.sends.iter().map(|(at, to)| {
+        let carried = if is_right { of(*at).carried(false) } else { Ok(Carried::failed()) };
+        let carried = carried.unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Carried::failed()
+        });
+        (*to, carried)
+    });
+    (sends.collect(), failed)
+}
+
+impl fmt::Debug for Neighbours<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Neighbours").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,518 @@
+//! Messages between two ranks (MPI 4.1 chapter 3).
+
+use std::{fmt, marker::PhantomData, mem::MaybeUninit};
+
+use ::mpi::Tag;
+
+use super::{Message, Pending, Place, pending::State};
+use crate::{
+    Error, FromMessage, Wire,
+    message::fixed,
+    mpi::{Usable, ready},
+    wire::{
+        carried::{Incoming, arrive, arrive_into},
+        owned::someone,
+        receive::{Posted, receive},
+        request::{Address, Channel, Matched, Request},
+        transfer::Transfer,
+    },
+};
+
+/// Another rank, to send to and to receive from.
+///
+/// Options come before the verb: `world.peer(1).tag(7).send(&x)?`. Without them, messages are sent with tag 0
+/// and received with any tag, as by rsmpi's calls. MPI's rules of order and matching hold (MPI 4.1 section
+/// 3.5).
+///
+/// ```no_run
+/// use dtype_runtime::{Result, run};
+///
+/// fn main() {
+///     run(|world| -> Result {
+///         if world.rank() == 0 {
+///             world.peer(1).send(&vec![0.5; 1000])?;
+///         } else if world.rank() == 1 {
+///             let numbers: Vec<f64> = world.peer(0).receive()?;
+///             println!("{} numbers", numbers.len());
+///         }
+///         Ok(())
+///     });
+/// }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Peer<'c> {
+    channel: Channel,
+    rank: usize,
+    options: Options,
+    communicator: PhantomData<&'c ()>,
+}
+
+/// The options of a message.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    tag: Option<Tag>,
+    wire: Wire,
+    is_synchronous: bool,
+}
+
+impl<'c> Peer<'c> {
+    pub(super) fn new(channel: Channel, rank: usize) -> Self {
+        let options = Options { wire: Wire::Auto, ..Options::default() };
+        Self { channel, rank, options, communicator: PhantomData }
+    }
+
+    /// Returns the rank.
+    pub fn rank(self) -> usize {
+        self.rank
+    }
+
+    /// Sends, or receives, with this tag.
+    #[must_use]
+    pub fn tag(mut self, tag: Tag) -> Self {
+        self.options.tag = Some(tag);
+        self
+    }
+
+    /// Sends, or receives, on this wire. Every wire but [`Wire::Segments`] is received by every call; an
+    /// owned message travels in one way only.
+    #[must_use]
+    pub fn wire(mut self, wire: Wire) -> Self {
+        self.options.wire = wire;
+        self
+    }
+
+    /// Sends in synchronous mode (MPI 4.1 section 3.4, `MPI_Ssend`): a message has been sent only when the
+    /// receiver has begun to receive it.
+    #[must_use]
+    pub fn synchronous(mut self) -> Self {
+        self.options.is_synchronous = true;
+        self
+    }
+
+    pub(super) fn destination(&self, mpi: &Usable) -> Result<Address, Error> {
+        self.channel.address(mpi, Some(self.rank), Some(self.options.tag.unwrap_or_default()))
+    }
+
+    pub(super) fn source(&self, mpi: &Usable) -> Result<Address, Error> {
+        self.channel.address(mpi, Some(self.rank), self.options.tag)
+    }
+
+    /// Sends a message (`MPI_Send`).
+    ///
+    /// # Errors
+    /// [`Error::Rank`] and [`Error::Tag`] if these are out of range; [`Error::Wire`] if the message cannot
+    /// travel on the wire that was named; [`Error::Unsendable`] if values are nested too deeply. An error
+    /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
+    /// if there is no memory for a buffer.
+    #[doc(alias = "send_packed")]
+    #[doc(alias = "send_over")]
+    #[doc(alias = "send_message")]
+    pub fn send<M: Message + ?Sized>(&self, message: &M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let to = self.destination(mpi)?;
+        let Options { wire, is_synchronous, .. } = self.options;
+        if is_synchronous {
+            return message.carried(false)?.send_synchronous(mpi, wire, to);
+        }
+        message.carried(true)?.send(mpi, wire, to)
+    }
+
+    /// Receives a value (`MPI_Recv`).
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{MpiMessage, Result, run};
+    ///
+    /// #[derive(MpiMessage)]
+    /// struct Task { name: String, input: Vec<f64> }
+    ///
+    /// fn main() {
+    ///     run(|world| -> Result {
+    ///         if world.rank() == 0 {
+    ///             let task = Task { name: "first".to_owned(), input: vec![0.5; 1000] };
+    ///             world.peer(1).send(&task)?;
+    ///         } else if world.rank() == 1 {
+    ///             let task: Task = world.peer(0).receive()?;
+    ///             println!("{} of {} numbers", task.name, task.input.len());
+    ///         }
+    ///         Ok(())
+    ///     });
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Fit`] if the message is not one value, and [`Error::Length`] if it does not consist of whole
+    /// values; [`Error::Message`] if it is not an owned message of this type; [`Error::InvalidValue`] if it
+    /// holds an invalid value. The message has then been received, and there is no value. With
+    /// `DTYPE_CHECK=1`, [`Error::Mismatch`]. Otherwise those of [`send`](Self::send).
+    #[doc(alias = "receive_message")]
+    #[doc(alias = "receive_values")]
+    pub fn receive<T: FromMessage>(&self) -> Result<T, Error> {
+        let mpi = &ready()?;
+        value(mpi, self.options.wire, self.source(mpi)?).map(|(value, _)| value)
+    }
+
+    /// Receives a message into memory that is there.
+    ///
+    /// A value, array, slice or view takes a message of exactly its size. A `Vec`, a `String`, or any other
+    /// type that owns memory takes what comes, and uses its memory again.
+    ///
+    /// # Errors
+    /// [`Error::Fit`] if the message has another size than the place. Otherwise those of
+    /// [`receive`](Self::receive). After an error, the place is unchanged, except that a `Vec` of 64 KiB or
+    /// more may be empty.
+    #[doc(alias = "receive_values_into")]
+    #[doc(alias = "receive_over")]
+    #[doc(alias = "receive_message_into")]
+    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        place.incoming().receive(mpi, self.options.wire, self.source(mpi)?).map(|_| ())
+    }
+
+    /// Receives a value if a message has arrived. Otherwise returns `None` at once (`MPI_Improbe`).
+    ///
+    /// # Errors
+    /// The errors of [`receive`](Self::receive).
+    #[doc(alias = "immediate_receive_message")]
+    #[doc(alias = "immediate_receive_values")]
+    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<T>, Error> {
+        let mpi = &ready()?;
+        let found = Matched::look_for(mpi, self.source(mpi)?)?;
+        found.map(|matched| arrive(mpi, matched)).transpose()
+    }
+
+    /// Returns what has arrived, without receiving it, or `None` if there is nothing (`MPI_Iprobe`).
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Tag`]; an error if an MPI call fails.
+    pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
+        let mpi = &ready()?;
+        Arrived::look_for(mpi, self.channel, self.source(mpi)?)
+    }
+
+    /// Sends a message, and receives another one of equal size in its place
+    /// (MPI 4.1 section 3.10, `MPI_Sendrecv_replace`).
+    ///
+    /// # Errors
+    /// The errors of [`receive_into`](Self::receive_into). The message has been sent nevertheless.
+    #[doc(alias = "send_receive_replace")]
+    pub fn swap<M: Message + Place + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
+        let mpi = &ready()?;
+        let mut sending = message.carried(false)?.start(mpi, false, self.destination(mpi)?)?;
+        let received = message.incoming().receive(mpi, self.options.wire, self.source(mpi)?);
+        sending.is_sent(mpi, true)?;
+        received.map(|_| ())
+    }
+
+    /// Starts transfers instead of waiting for them.
+    pub fn start(self) -> StartedPeer<'c> {
+        StartedPeer(self)
+    }
+}
+
+/// Receives a value, and returns the address of its sender.
+fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, Address), Error> {
+    let from = someone(from)?;
+    if let (Some(plain), Transfer::Whole(making)) = (const { fixed::<T>() }, wire.transfer()) {
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: 1, since `receive` returns an error unless it has received all bytes.
+        let mut place = unsafe { plain.uninit(&mut value) };
+        let status = receive(mpi, &mut place, making, from)?;
+        let sender = Address { rank: status.source_rank(), tag: status.tag(), ..from };
+        // SAFETY: all packed bytes have been received, and are those of a valid value.
+        return Ok((unsafe { value.assume_init() }, sender));
+    }
+    let matched = Matched::wait_for(mpi, from)?;
+    let sender = matched.sender();
+    Ok((arrive(mpi, matched)?, sender))
+}
+
+/// All ranks of a communicator, to receive from whichever sends (`MPI_ANY_SOURCE`).
+///
+/// ```no_run
+/// use dtype_runtime::{Peer, Result, run};
+///
+/// fn main() {
+///     run(|world| -> Result {
+///         if world.rank() == 0 {
+///             for _ in 1..world.size() {
+///                 let (name, from): (String, Peer) = world.any().receive()?;
+///                 from.send(&format!("hello, {name}"))?;
+///             }
+///         } else {
+///             world.peer(0).send(&format!("rank {}", world.rank()))?;
+///             println!("{}", world.peer(0).receive::<String>()?);
+///         }
+///         Ok(())
+///     });
+/// }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Any<'c> {
+    channel: Channel,
+    tag: Option<Tag>,
+    communicator: PhantomData<&'c ()>,
+}
+
+impl<'c> Any<'c> {
+    pub(super) fn new(channel: Channel) -> Self {
+        Self { channel, tag: None, communicator: PhantomData }
+    }
+
+    /// Receives with this tag.
+    #[must_use]
+    pub fn tag(mut self, tag: Tag) -> Self {
+        self.tag = Some(tag);
+        self
+    }
+
+    fn source(&self, mpi: &Usable) -> Result<Address, Error> {
+        self.channel.address(mpi, None, self.tag)
+    }
+
+    fn sender(&self, sender: Address) -> Peer<'c> {
+        Peer::new(self.channel, usize::try_from(sender.rank).unwrap_or(usize::MAX))
+    }
+
+    /// Receives a value from any rank, and returns the rank as well.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive`].
+    pub fn receive<T: FromMessage>(&self) -> Result<(T, Peer<'c>), Error> {
+        let mpi = &ready()?;
+        let (value, sender) = value(mpi, Wire::Auto, self.source(mpi)?)?;
+        Ok((value, self.sender(sender)))
+    }
+
+    /// Receives a message from any rank into memory that is there, and returns the rank.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive_into`].
+    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<Peer<'c>, Error> {
+        let mpi = &ready()?;
+        let sender = place.incoming().receive(mpi, Wire::Auto, self.source(mpi)?)?;
+        Ok(self.sender(sender))
+    }
+
+    /// Receives a value if a message of any rank has arrived. Otherwise returns `None` at once.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive`].
+    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<(T, Peer<'c>)>, Error> {
+        let mpi = &ready()?;
+        let Some(matched) = Matched::look_for(mpi, self.source(mpi)?)? else { return Ok(None) };
+        let sender = self.sender(matched.sender());
+        Ok(Some((arrive(mpi, matched)?, sender)))
+    }
+
+    /// Returns what has arrived from any rank, without receiving it, or `None` if there is nothing.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::probe`].
+    pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
+        let mpi = &ready()?;
+        Arrived::look_for(mpi, self.channel, self.source(mpi)?)
+    }
+}
+
+/// A message that has arrived and has not been received (MPI 4.1 section 3.8).
+pub struct Arrived<'c> {
+    from: Peer<'c>,
+    size: usize,
+}
+
+impl<'c> Arrived<'c> {
+    fn look_for(mpi: &Usable, channel: Channel, from: Address) -> Result<Option<Self>, Error> {
+        let Some((sender, size)) = from.probe(mpi)? else { return Ok(None) };
+        let rank = usize::try_from(sender.rank).unwrap_or(usize::MAX);
+        Ok(Some(Self { from: Peer::new(channel, rank).tag(sender.tag), size }))
+    }
+
+    /// Returns the sender, with the tag of the message: `arrived.from().receive()` receives it.
+    pub fn from(&self) -> Peer<'c> {
+        self.from
+    }
+
+    /// Returns the tag of the message.
+    pub fn tag(&self) -> Tag {
+        self.from.options.tag.unwrap_or_default()
+    }
+
+    /// Returns the size of the message in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Returns the number of values of type `T` in a plain message.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the message does not consist of whole values.
+    #[doc(alias = "count_of")]
+    pub fn count<T: crate::MpiDatatype>(&self) -> Result<usize, Error> {
+        match self.size.checked_rem(T::FACTS.wire_size) {
+            Some(0) => Ok(self.size / T::FACTS.wire_size),
+            None if self.size == 0 => Ok(0),
+            _ => Err(Error::Length {
+                what: std::any::type_name::<T>(),
+                expected: T::FACTS.wire_size,
+                found: self.size,
+            }),
+        }
+    }
+}
+
+/// A rank with which transfers are started, not waited for: what [`Peer::start`] returns.
+#[derive(Clone, Copy)]
+pub struct StartedPeer<'c>(Peer<'c>);
+
+impl<'c> StartedPeer<'c> {
+    /// Starts to send a message (`MPI_Isend`). The message is free when the call returns: it has been packed.
+    /// To send long messages without a copy, use a [scope](super::Comm::scope).
+    ///
+    /// # Errors
+    /// The errors of [`Peer::send`].
+    #[doc(alias = "immediate_send")]
+    pub fn send<M: Message + ?Sized>(&self, message: &M) -> Result<Pending<'static>, Error> {
+        let mpi = &ready()?;
+        let Options { is_synchronous, .. } = self.0.options;
+        let request = message.carried(false)?.start(mpi, is_synchronous, self.0.destination(mpi)?)?;
+        Ok(Pending::new(Sent(request)))
+    }
+
+    /// Starts to receive a value (`MPI_Irecv`). If the size of a value is not known from its type, MPI is
+    /// asked for the message by [`is_done`](Pending::is_done) and [`finish`](Pending::finish) only.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive`], from [`finish`](Pending::finish).
+    #[doc(alias = "immediate_receive")]
+    pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>, Error> {
+        let mpi = &ready()?;
+        let from = someone(self.0.source(mpi)?)?;
+        Ok(Pending::new(AwaitedValue::<T> { from, arrived: None, communicator: PhantomData }))
+    }
+
+    /// Starts to receive a message into memory that is there. The memory is borrowed until
+    /// [`finish`](Pending::finish), which writes it.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive_into`], from [`finish`](Pending::finish).
+    #[doc(alias = "immediate_receive_into")]
+    pub fn receive_into<'a, M: Place + ?Sized>(&self, place: &'a mut M) -> Result<Pending<'a>, Error>
+    where
+        'c: 'a,
+    {
+        let mpi = &ready()?;
+        let from = self.0.source(mpi)?;
+        let mut place = place.incoming();
+        let posted = match place.split() {
+            Ok(exact) => Some(Posted::new(mpi, exact, from)?),
+            Err(_) => None,
+        };
+        Ok(Pending::new(AwaitedPlace { place, posted, from, arrived: None }))
+    }
+}
+
+/// A message that is being sent.
+struct Sent(Request);
+
+impl State<()> for Sent {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        self.0.is_sent(mpi, false)
+    }
+
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+        self.0.is_sent(mpi, true).map(|_| ())
+    }
+}
+
+/// A value that is being received, whose size is not known.
+struct AwaitedValue<'c, T> {
+    from: Address,
+    arrived: Option<Result<T, Error>>,
+    communicator: PhantomData<&'c T>,
+}
+
+impl<T: FromMessage> State<T> for AwaitedValue<'_, T> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        if self.arrived.is_none() {
+            self.arrived = Matched::look_for(mpi, self.from)?.map(|matched| arrive(mpi, matched));
+        }
+        Ok(self.arrived.is_some())
+    }
+
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<T, Error> {
+        match self.arrived {
+            Some(arrived) => arrived,
+            None => arrive(mpi, Matched::wait_for(mpi, self.from)?),
+        }
+    }
+}
+
+/// A place that a message is being received into.
+struct AwaitedPlace<'a> {
+    place: Incoming<'a>,
+    /// The receive that has been started, if the place takes a message of its size.
+    posted: Option<Posted>,
+    from: Address,
+    arrived: Option<Result<(), Error>>,
+}
+
+impl AwaitedPlace<'_> {
+    fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
+        if self.arrived.is_some() || self.from.is_nobody() {
+            return Ok(true);
+        }
+        self.arrived = match (self.place.split(), &mut self.posted) {
+            (Ok(exact), Some(posted)) => {
+                posted.advance(mpi, exact, wait).map(|status| status.map(|_| ())).transpose()
+            }
+            (Err(value), _) => {
+                let matched = if wait {
+                    Some(Matched::wait_for(mpi, self.from)?)
+                } else {
+                    Matched::look_for(mpi, self.from)?
+                };
+                matched.map(|matched| arrive_into(mpi, matched, value))
+            }
+            (Ok(_), None) => Some(Ok(())),
+        };
+        Ok(self.arrived.is_some())
+    }
+}
+
+impl State<()> for AwaitedPlace<'_> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        self.advance(mpi, false)
+    }
+
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+        while !self.advance(mpi, true)? {}
+        self.arrived.unwrap_or(Ok(()))
+    }
+}
+
+impl fmt::Debug for Peer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer")
+            .field("rank", &self.rank)
+            .field("tag", &self.options.tag)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Any<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Any").field("tag", &self.tag).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Arrived<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arrived").field("from", &self.from).field("size", &self.size).finish()
+    }
+}
+
+impl fmt::Debug for StartedPeer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StartedPeer").field(&self.0).finish()
+    }
+}

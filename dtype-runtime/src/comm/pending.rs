@@ -1,0 +1,59 @@
+//! Transfers under way.
+
+use std::fmt;
+
+use crate::{
+    Error,
+    mpi::{Usable, ready},
+};
+
+/// A transfer that has been started. [`finish`](Self::finish) waits for it, and returns what it brings.
+///
+/// What is sent is free as soon as the transfer has been started. What is received into is borrowed until
+/// `finish`, and is written there. Dropping the transfer waits until what is sent has been sent, and gives up
+/// what is received. Forgetting it is harmless.
+#[must_use = "nothing is received before `finish`"]
+pub struct Pending<'a, T = ()> {
+    state: Box<dyn State<T> + 'a>,
+}
+
+/// The state of a transfer.
+pub(super) trait State<T> {
+    /// Makes progress without waiting. Returns `true` if `finish` would not wait.
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error>;
+
+    /// Waits for the transfer.
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<T, Error>;
+}
+
+impl<'a, T> Pending<'a, T> {
+    pub(super) fn new(state: impl State<T> + 'a) -> Self {
+        Self { state: Box::new(state) }
+    }
+
+    /// Returns `true` if the transfer is complete, so that [`finish`](Self::finish) does not wait
+    /// (`MPI_Test`). Most libraries make progress only during calls, so a long computation should call this
+    /// now and then.
+    ///
+    /// # Errors
+    /// If an MPI call fails, and after `MPI_Finalize`.
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        let mpi = &ready()?;
+        self.state.is_done(mpi)
+    }
+
+    /// Waits for the transfer, and returns what it brings (`MPI_Wait`).
+    ///
+    /// # Errors
+    /// The errors of the call that started the transfer.
+    pub fn finish(self) -> Result<T, Error> {
+        let mpi = &ready()?;
+        self.state.finish(mpi)
+    }
+}
+
+impl<T> fmt::Debug for Pending<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").finish_non_exhaustive()
+    }
+}

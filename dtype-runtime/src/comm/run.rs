@@ -1,0 +1,51 @@
+//! The frame of a program.
+
+use std::{fmt, process, thread};
+
+use ::mpi::topology::{Communicator, SimpleCommunicator};
+
+use super::Comm;
+
+/// Initializes MPI, runs a program on all ranks, and ends MPI.
+///
+/// If the program returns an error on a rank, or panics, the error is printed with the rank, and the job
+/// ends. (A `main` that returned the error would first wait in `MPI_Finalize` for ranks that wait for this
+/// one.)
+///
+/// ```no_run
+/// use dtype_runtime::{Result, run};
+///
+/// fn main() {
+///     run(|world| -> Result {
+///         let names: Vec<String> = world.all_gather(&format!("rank {}", world.rank()))?;
+///         println!("{names:?}");
+///         Ok(())
+///     });
+/// }
+/// ```
+///
+/// If the program must do more before or after, or calls MPI from several threads, initialize MPI with rsmpi,
+/// and use `Comm::from(universe.world())`.
+pub fn run<E: fmt::Display>(program: impl FnOnce(&Comm) -> Result<(), E>) {
+    /// Ends the job if a rank panics: the others may wait for it.
+    struct EndsJob;
+
+    impl Drop for EndsJob {
+        fn drop(&mut self) {
+            if thread::panicking() {
+                SimpleCommunicator::world().abort(101);
+            }
+        }
+    }
+
+    let Some(universe) = ::mpi::initialize() else {
+        eprintln!("dtype_runtime::run: MPI has been initialized already; use `Comm::from(universe.world())`");
+        process::exit(1);
+    };
+    let _ends_job = EndsJob;
+    let world = Comm::from(universe.world());
+    if let Err(error) = program(&world) {
+        eprintln!("rank {}: {error}", world.rank());
+        world.abort(1);
+    }
+}

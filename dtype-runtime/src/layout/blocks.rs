@@ -1,0 +1,279 @@
+//! The part of a global array that a rank has: one description for loops, local arrays, halos,
+//! redistributions and files.
+
+use std::{array, ops::Range};
+
+use dtype_core::{ArrayOrder, Distribution, Share};
+
+use super::{
+    distributed::{Distributed, OwnPart},
+    halo::Halo,
+    shapes::{Darray, refused},
+};
+use crate::Error;
+
+/// The part of a global array that a rank has. A communicator's `blocks` returns it.
+///
+/// The ranks form a grid, in row-major order: the last coordinate of a rank changes fastest, as in a
+/// Cartesian communicator. Each dimension of the array is divided among the ranks along that dimension of the
+/// grid, as equally as possible: if `n` indices are divided among `p` ranks, the first `n % p` ranks get one
+/// index more than the others. (MPI's `darray` divides otherwise; it is [`Darray`](super::Darray).) Ranks
+/// beyond the grid have no elements.
+///
+/// ```
+/// use dtype_runtime::layout::Part;
+///
+/// // Rank 1 of 2 × 3 ranks, which divide a matrix of 8 × 7.
+/// let part = Part::of(1, [8, 7], [2, 3]);
+/// assert_eq!(part.ranges(), [0..4, 3..5]); // the columns are divided into 3, 2 and 2
+/// assert_eq!(part.local(), [4, 2]);
+/// // With a layer of ghost cells around them, the elements lie within a larger local array.
+/// let part = part.ghosts(1);
+/// assert_eq!((part.local(), part.own()), ([6, 4], [1..5, 1..3]));
+/// assert_eq!(part.vec(0.0).len(), 24);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part<const D: usize> {
+    rank: usize,
+    array: [usize; D],
+    grid: [usize; D],
+    /// The sizes of the blocks that are dealt out in turn; `None` if each rank has one block.
+    blocks: Option<[usize; D]>,
+    /// The numbers of layers of ghost cells below and above the own elements.
+    widths: [[usize; 2]; D],
+    order: ArrayOrder,
+}
+
+impl<const D: usize> Part<D> {
+    /// Returns the part of a rank: `array` has the lengths of the dimensions of the global array, and `grid`
+    /// the numbers of ranks along them.
+    pub const fn of(rank: usize, array: [usize; D], grid: [usize; D]) -> Self {
+        let (widths, order) = ([[0; 2]; D], ArrayOrder::RowMajor);
+        Self { rank, array, grid, blocks: None, widths, order }
+    }
+
+    /// Returns the part that consists of blocks of these sizes, dealt out to the ranks in turn.
+    ///
+    /// ```
+    /// use dtype_runtime::layout::Part;
+    ///
+    /// let part = Part::of(1, [10], [2]).cyclic([2]);
+    /// assert_eq!(part.indices(0).collect::<Vec<_>>(), [2, 3, 6, 7]);
+    /// assert_eq!(part.global([2]), [6]);
+    /// ```
+    #[must_use]
+    pub const fn cyclic(mut self, blocks: [usize; D]) -> Self {
+        self.blocks = Some(blocks);
+        self
+    }
+
+    /// Returns the part in a local array with this number of layers of ghost cells on all sides.
+    #[must_use]
+    pub const fn ghosts(mut self, width: usize) -> Self {
+        self.widths = [[width; 2]; D];
+        self
+    }
+
+    /// Returns the part in a local array with these numbers of layers of ghost cells below and above the own
+    /// elements, in each dimension.
+    #[must_use]
+    pub const fn widths(mut self, widths: [[usize; 2]; D]) -> Self {
+        self.widths = widths;
+        self
+    }
+
+    /// Returns the part in a local array in column-major order.
+    #[must_use]
+    pub const fn column_major(mut self) -> Self {
+        self.order = ArrayOrder::ColumnMajor;
+        self
+    }
+
+    /// Returns the coordinates of the rank in the grid, or `None` if the rank is beyond the grid.
+    fn coordinates(&self) -> Option<[usize; D]> {
+        let mut rest = self.rank;
+        let mut coordinates = [0; D];
+        for (coordinate, length) in coordinates.iter_mut().zip(self.grid).rev() {
+            *coordinate = rest.checked_rem(length)?;
+            rest /= length;
+        }
+        (rest == 0).then_some(coordinates)
+    }
+
+    /// Returns the own indices in dimension `k`.
+    fn dealt(&self, k: usize) -> Dealt {
+        let Some(coordinate) = self.coordinates().and_then(|coordinates| coordinates.get(k).copied()) else {
+            return Dealt { start: 0, size: 1, cycle: 1, length: 0 };
+        };
+        let (length, ranks) = (self.array[k], self.grid[k]);
+        match self.blocks {
+            None => {
+                let (least, more) = (length / ranks, length % ranks);
+                let start = coordinate * least + coordinate.min(more);
+                let size = least + usize::from(coordinate < more);
+                Dealt { start, size, cycle: usize::MAX, length: start + size }
+            }
+            Some(blocks) => {
+                let size = blocks[k].max(1);
+                let (start, cycle) = (coordinate.saturating_mul(size), size.saturating_mul(ranks));
+                Dealt { start, size, cycle, length }
+            }
+        }
+    }
+
+    /// Returns the global indices of the own elements in dimension `k`, in ascending order; none if there is
+    /// no such dimension.
+    pub fn indices(&self, k: usize) -> impl Iterator<Item = usize> + use<D> {
+        let dealt = self.dealt(k);
+        (0..dealt.count()).map(move |position| dealt.at(position))
+    }
+
+    /// Returns the ranges of the global indices of the own elements. Those of a [cyclic](Self::cyclic) part
+    /// reach from its first index to its last, and other ranks have indices between them:
+    /// [`indices`](Self::indices) returns the own ones.
+    pub fn ranges(&self) -> [Range<usize>; D] {
+        array::from_fn(|k| {
+            let dealt = self.dealt(k);
+            dealt.count().checked_sub(1).map_or(0..0, |last| dealt.start..dealt.at(last) + 1)
+        })
+    }
+
+    /// Returns the lengths of the dimensions of the local array, ghost cells included.
+    pub fn local(&self) -> [usize; D] {
+        array::from_fn(|k| {
+            let [below, above] = self.widths[k];
+            self.dealt(k).count().saturating_add(below).saturating_add(above)
+        })
+    }
+
+    /// Returns the indices of the own elements in the local array.
+    pub fn own(&self) -> [Range<usize>; D] {
+        array::from_fn(|k| {
+            let [below, _] = self.widths[k];
+            below..below.saturating_add(self.dealt(k).count())
+        })
+    }
+
+    /// Returns the global index of an own element, of which the index in the local array is given. (The
+    /// index of a ghost cell gives the nearest own element.)
+    pub fn global(&self, local: [usize; D]) -> [usize; D] {
+        array::from_fn(|k| {
+            let (dealt, [below, _]) = (self.dealt(k), self.widths[k]);
+            let position = local[k].saturating_sub(below);
+            dealt.count().checked_sub(1).map_or(0, |last| dealt.at(position.min(last)))
+        })
+    }
+
+    /// Returns a local array whose elements are `value`, ghost cells included: its elements in the order of
+    /// the array.
+    pub fn vec<T: Clone>(&self, value: T) -> Vec<T> {
+        vec![value; self.local().iter().product()]
+    }
+
+    /// Returns the halo of the local array: its ghost cells, with all neighbours.
+    pub fn halo(&self) -> Halo<D> {
+        let halo = Halo { order: self.order, ..Halo::new(self.local(), 0) };
+        halo.widths(self.widths)
+    }
+}
+
+impl<const D: usize> From<&Part<D>> for Halo<D> {
+    fn from(part: &Part<D>) -> Self {
+        part.halo()
+    }
+}
+
+impl<const D: usize> Distributed<D> for Part<D> {
+    fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
+        if let Some(k) = self.grid.iter().position(|length| *length == 0) {
+            return Err(refused("a part of an array", format!("grid[{k}]"), 0, "at least 1"));
+        }
+        if let Some(k) = self.blocks.and_then(|blocks| blocks.iter().position(|size| *size == 0)) {
+            return Err(refused("a part of an array", format!("cyclic[{k}]"), 0, "at least 1"));
+        }
+        if self.coordinates().is_none() {
+            return Ok(Vec::new());
+        }
+        let shares = match self.blocks {
+            None => {
+                let share = |Range { start, end }| Share::Strided { start, count: end - start, step: 1 };
+                self.ranges().map(share).into()
+            }
+            Some(blocks) => {
+                let distributions = blocks.map(|size| Distribution::Cyclic(Some(size)));
+                Darray { distributions, ..Darray::blocks(self.rank, self.array, self.grid) }.shares()?
+            }
+        };
+        let starts = self.widths.map(|[below, _]| below);
+        Ok(vec![OwnPart::new(self.array, shares, self.local(), starts, self.order)])
+    }
+}
+
+/// The indices of a rank in one dimension: `size` of each `cycle` indices from `start` on, up to `length`.
+#[derive(Clone, Copy)]
+struct Dealt {
+    start: usize,
+    /// At least 1, unless `start` is `length`.
+    size: usize,
+    cycle: usize,
+    length: usize,
+}
+
+impl Dealt {
+    /// Returns the number of indices.
+    fn count(self) -> usize {
+        let left = self.length.saturating_sub(self.start);
+        left / self.cycle * self.size + (left % self.cycle).min(self.size)
+    }
+
+    /// Returns the index at a position, which is less than [`count`](Self::count).
+    fn at(self, position: usize) -> usize {
+        self.start + position / self.size * self.cycle + position % self.size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Part;
+
+    /// All parts of all small arrays have each element once, and differ by one index at most.
+    #[test]
+    fn each_index_is_in_one_part() {
+        for length in 0..20 {
+            for ranks in 1..7 {
+                for block in [None, Some(1), Some(2), Some(5), Some(30)] {
+                    let part = |rank| {
+                        let part = Part::of(rank, [length], [ranks]);
+                        block.map_or(part, |block| part.cyclic([block]))
+                    };
+                    let mut all: Vec<usize> = (0..ranks).flat_map(|rank| part(rank).indices(0)).collect();
+                    if block.is_none() {
+                        assert!(all.is_sorted());
+                        let lengths = || (0..ranks).map(|rank| part(rank).local()[0]);
+                        assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);
+                    }
+                    all.sort_unstable();
+                    assert_eq!(all, (0..length).collect::<Vec<_>>());
+                    for rank in 0..ranks {
+                        let part = part(rank).ghosts(2);
+                        let own = part.own()[0].clone().map(|i| part.global([i])[0]);
+                        assert!(own.eq(part.indices(0)));
+                        assert_eq!(part.local(), [part.own()[0].len() + 4]);
+                    }
+                    assert_eq!(part(ranks).ranges()[0], 0..0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_are_in_row_major_order() {
+        let parts = (0..6).map(|rank| Part::of(rank, [5, 4], [2, 3]).ranges());
+        let expected = [[0..3, 0..2], [0..3, 2..3], [0..3, 3..4], [3..5, 0..2], [3..5, 2..3], [3..5, 3..4]];
+        assert!(parts.eq(expected));
+        assert!(Part::of(0, [4], [0]).indices(0).next().is_none());
+        assert!(Part::of(0, [4], [1]).indices(1).next().is_none());
+        let large = Part::of(1, [usize::MAX], [2]);
+        assert_eq!(large.ranges()[0], usize::MAX / 2 + 1..usize::MAX);
+    }
+}

@@ -1,0 +1,209 @@
+//! The value types of plain types that are made of others: arrays and tuples.
+
+use dtype_core::TypeTree;
+
+use super::{
+    MpiMessage, Plain,
+    plain::{NOTHING, entry_of, plan_of},
+};
+use crate::{
+    Error,
+    types::{Copying, Facts, ValueType, entry::Description},
+};
+
+/// Returns the value type of `T` if all values of `T` have the same number of bytes in a message, which is
+/// so if no field is skipped.
+pub(crate) const fn fixed<T: MpiMessage + ?Sized>() -> Option<Plain<T>> {
+    Plain::fixed(T::PLAIN)
+}
+
+/// Returns the alignment of `T` if the memory of a slice is its packed bytes, and otherwise 0.
+pub(super) const fn slice_align<T: MpiMessage>() -> usize {
+    match T::PLAIN {
+        Some(plain) => plain.of.slice_align(),
+        None => 0,
+    }
+}
+
+/// Returns the value type of `T`, or `None` if values of `T` are not plain.
+pub(super) const fn value_type<T: MpiMessage>() -> Option<&'static ValueType> {
+    match T::PLAIN {
+        Some(plain) => Some(plain.of),
+        None => None,
+    }
+}
+
+/// Returns the value type of `T`, or one without bytes if values of `T` are not plain.
+const fn or_nothing<T: MpiMessage>() -> &'static ValueType {
+    match T::PLAIN {
+        Some(plain) => plain.of,
+        None => &NOTHING,
+    }
+}
+
+/// Returns the value type of arrays of plain values.
+pub(super) const fn of_array<T: MpiMessage, const N: usize>() -> Option<Plain<[T; N]>> {
+    let of = const {
+        let element = or_nothing::<T>();
+        &ValueType {
+            name: std::any::type_name::<[T; N]>,
+            size: size_of::<[T; N]>(),
+            align: align_of::<T>(),
+            facts: element.facts.elements(N),
+            is_bytes: element.is_bytes,
+            lazy: || entry_of::<[T; N]>(tree_of_array::<T, N>),
+            plan: || plan_of::<[T; N]>(tree_of_array::<T, N>),
+            copying: Copying {
+                // SAFETY: an array is `N` values.
+                pack: |memory, count, packed| unsafe {
+                    (const { or_nothing::<T>() }.copying.pack)(memory, count.saturating_mul(N), packed);
+                },
+                // SAFETY: an array is `N` values.
+                unpack: |memory, count, packed| unsafe {
+                    (const { or_nothing::<T>() }.copying.unpack)(memory, count.saturating_mul(N), packed);
+                },
+                check: element.copying.check,
+            },
+        }
+    };
+    match T::PLAIN {
+        // SAFETY: 1, since the arrays are `N` times as many values.
+        Some(_) => Some(unsafe { Plain::new(of) }),
+        None => None,
+    }
+}
+
+fn tree_of_array<T: MpiMessage, const N: usize>() -> TypeTree {
+    let element = const { or_nothing::<T>() };
+    Description::Elements(element.lazy, N, element.size).tree().into_owned()
+}
+
+/// A tuple.
+///
+/// # Safety
+/// 1. `PARTS` has the offset and the value type of each element, in order. An element that is not plain has
+///    a value type without bytes.
+pub(super) unsafe trait Tuple: Sized {
+    const PARTS: &'static [(usize, &'static ValueType)];
+    /// `true` if all elements are plain.
+    const IS_PLAIN: bool;
+}
+
+/// Returns the value type of a tuple of plain values.
+pub(super) const fn of_tuple<T: Tuple>() -> Option<Plain<T>> {
+    let of = const {
+        &ValueType {
+            name: std::any::type_name::<T>,
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            facts: facts_of_tuple::<T>(),
+            is_bytes: false,
+            lazy: || entry_of::<T>(tree_of_tuple::<T>),
+            plan: || plan_of::<T>(tree_of_tuple::<T>),
+            copying: Copying { pack: pack_tuples::<T>, unpack: unpack_tuples::<T>, check: check_tuples::<T> },
+        }
+    };
+    // SAFETY: 1, since the tuple consists of its elements.
+    if T::IS_PLAIN { Some(unsafe { Plain::new(of) }) } else { None }
+}
+
+const fn facts_of_tuple<T: Tuple>() -> Facts {
+    let mut facts = Facts { fixed: T::PARTS.is_empty(), ..Facts::EMPTY };
+    let mut i = 0;
+    while i < T::PARTS.len() {
+        let (offset, of) = T::PARTS[i];
+        facts = facts.with_field(offset, &of.facts);
+        i += 1;
+    }
+    Facts { dense: facts.dense && facts.packed_size == size_of::<T>(), ..facts }
+}
+
+fn tree_of_tuple<T: Tuple>() -> TypeTree {
+    let displacements: Vec<_> = T::PARTS.iter().map(|(offset, _)| *offset as i64).collect();
+    let children: Vec<_> = T::PARTS.iter().map(|(_, of)| (of.lazy)().solution().tree.clone()).collect();
+    TypeTree::structure(displacements, children)
+}
+
+/// Packs tuples.
+///
+/// # Safety
+/// Conditions 1 to 3 of [`Copying::pack`].
+unsafe fn pack_tuples<T: Tuple>(memory: *mut u8, count: usize, packed: *mut u8) {
+    // SAFETY: the caller's conditions.
+    unsafe { copy_tuples::<T>(memory, count, packed, |copying| copying.pack, false) };
+}
+
+/// Unpacks tuples.
+///
+/// # Safety
+/// Conditions 1 to 3 of [`Copying::unpack`].
+unsafe fn unpack_tuples<T: Tuple>(memory: *mut u8, count: usize, packed: *mut u8) {
+    // SAFETY: the caller's conditions.
+    unsafe { copy_tuples::<T>(memory, count, packed, |copying| copying.unpack, true) };
+}
+
+/// Copies tuples by a function for each element.
+///
+/// # Safety
+/// The conditions of the functions.
+#[inline(always)]
+unsafe fn copy_tuples<T: Tuple>(
+    mut memory: *mut u8,
+    count: usize,
+    mut packed: *mut u8,
+    function: impl Fn(&Copying) -> unsafe fn(*mut u8, usize, *mut u8),
+    is_unpacked: bool,
+) {
+    let facts = const { facts_of_tuple::<T>() };
+    if facts.dense {
+        let (from, to) = if is_unpacked { (packed, memory) } else { (memory, packed) };
+        // SAFETY: both sides have the bytes of `count` tuples without padding, and do not overlap.
+        return unsafe { to.copy_from_nonoverlapping(from, facts.packed_size * count) };
+    }
+    for _ in 0..count {
+        for (offset, of) in T::PARTS {
+            // SAFETY: the element lies at its offset, and its packed bytes follow those of the elements
+            // before it.
+            unsafe {
+                function(&of.copying)(memory.add(*offset), 1, packed);
+                packed = packed.add(of.facts.packed_size);
+            }
+        }
+        memory = memory.wrapping_add(size_of::<T>());
+    }
+}
+
+/// Checks a part of the packed bytes of tuples: see [`Copying::check`].
+fn check_tuples<T: Tuple>(packed: &[u8], start: usize) -> Result<(), Error> {
+    let facts = const { facts_of_tuple::<T>() };
+    if facts.any_pattern || facts.packed_size == 0 || packed.is_empty() {
+        return Ok(());
+    }
+    let end = start + packed.len();
+    let mut at = start / facts.packed_size * facts.packed_size;
+    while at < end {
+        for (_, of) in T::PARTS {
+            let behind = at + of.facts.packed_size;
+            let (first, last) = (at.max(start), behind.min(end));
+            if first < last {
+                let checked = (of.copying.check)(&packed[first - start..last - start], first - at);
+                checked.map_err(|error| error.behind(at))?;
+            }
+            at = behind;
+        }
+    }
+    Ok(())
+}
+
+macro_rules! tuples {
+    ($($name:ident $index:tt)*) => {
+        // SAFETY: 1, by the compiler's own offsets.
+        unsafe impl<$($name: MpiMessage),*> Tuple for ($($name,)*) {
+            const PARTS: &'static [(usize, &'static ValueType)] =
+                &[$((memoffset::offset_of_tuple!(Self, $index), or_nothing::<$name>())),*];
+            const IS_PLAIN: bool = true $(&& $name::PLAIN.is_some())*;
+        }
+    };
+}
+
+for_each_tuple!(tuples);
