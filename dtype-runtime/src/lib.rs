@@ -1,26 +1,96 @@
-//! Send Rust structs and parts of arrays through MPI, with datatypes that the compiler computes.
+//! MPI for Rust programs: send structs, parts of arrays, and values of any shape, by calls whose names can be
+//! guessed, and with datatypes that the compiler computes.
 //!
-//! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and
-//! implements rsmpi's `Equivalence`, so that every rsmpi call accepts slices of it. [`layout!`] names a part
-//! of an array and creates typed views of it that are rsmpi buffers. [`pack()`] and [`unpack_into`] convert
-//! values to bytes and back in plain Rust, without MPI. `decode` reads datatypes that were built elsewhere.
+//! ```no_run
+//! # #[cfg(feature = "mpi")] {
+//! use dtype_runtime::*;
 //!
-//! | you want to | use |
+//! #[derive(MpiDatatype, Clone, Debug)]
+//! struct Particle { position: [f64; 3], id: u64, kind: u8 }
+//!
+//! fn main() {
+//!     run(|world| -> Result {
+//!         let next = (world.rank() + 1) % world.size();
+//!         let particle = Particle { position: [0.5; 3], id: world.rank() as u64, kind: 1 };
+//!         world.peer(next).start().send(&vec![particle; 100])?.finish()?;
+//!         let (arrived, from): (Vec<Particle>, Peer) = world.any().receive()?;
+//!         println!("{} particles from rank {}", arrived.len(), from.rank());
+//!         Ok(())
+//!     });
+//! }
+//! # main();
+//! # }
+//! ```
+//!
+//! # Five rules
+//!
+//! 1. There is one verb for each operation of MPI. The type of the value decides how it travels.
+//! 2. `verb` makes a value; `verb_into` fills memory that is there.
+//! 3. Options come before the verb: `world.peer(1).tag(7).send(&x)?`.
+//! 4. Everything hangs on a communicator, `Comm`, or on a rank of it, `Peer`.
+//! 5. There is one `?` a line. A root is the first argument, and one call serves all ranks: what only the
+//!    root has, or gets, is an `Option`.
+//!
+//! # What travels
+//!
+//! - A type with [`#[derive(MpiDatatype)]`](derive@MpiDatatype): structs of numbers, arrays and tuples of
+//!   them. Values, slices and `Vec`s of such types are *plain*: they travel as packed bytes, which any MPI
+//!   program may send or receive. The type also implements rsmpi's `Equivalence`, so rsmpi's own calls take
+//!   it.
+//! - A part of an array: [`layout!`] names it, `layout.of(&array)` is a view of it to send, and
+//!   `layout.of_mut(&mut array)` one to receive into. Views are plain. If the numbers in the layout are
+//!   literals, it needs no `?`; if they are values, it is a `Result`.
+//! - A type with [`#[derive(MpiMessage)]`](derive@MpiMessage), or of the standard library: a `String`, an
+//!   `Option`, an enum, a struct with a `Vec`. Such values are *owned*: they travel in the format of
+//!   [`message`].
+//!
+//! Whether a value is plain follows from its type alone, never from its length: `[f64; 3]`, `Vec<Particle>`
+//! and `(u8, f64)` are plain, `Option<Particle>` and `(String, f64)` are owned.
+//!
+//! # The calls
+//!
+//! | MPI | call |
 //! |---|---|
-//! | send structs by rsmpi's calls | [`#[derive(MpiDatatype)]`](derive@MpiDatatype) |
-//! | send a part of an array | [`layout!`], and the ready-made layouts in [`mod@layout`] |
-//! | send structs faster | `send_over`, `receive_values_into`, and all else in `traits` and `wire` |
-//! | send a `String`, a `Vec`, an enum | [`#[derive(MpiMessage)]`](derive@MpiMessage), [`message`] |
-//! | fill ghost cells | `Halo` in [`mod@layout`] |
-//! | move an array to another distribution, or transpose it | `Redistribution` in `wire` |
-//! | read and write memory of other ranks, or files | `window`, `passive_window`, `File` in `wire` |
-//! | reduce by a closure | `Reductions` in `traits` |
+//! | `MPI_Init`, `MPI_Finalize` | `run`; or `Comm::from` a communicator of rsmpi |
+//! | `MPI_Comm_rank`, `MPI_Comm_size` | `world.rank()`, `world.size()` |
+//! | `MPI_Send`, `MPI_Ssend` | `world.peer(1).send(&x)?`, `.synchronous()` |
+//! | `MPI_Recv` | `let x: T = world.peer(0).receive()?`, `receive_into(&mut x)?` |
+//! | `MPI_ANY_SOURCE` | `let (x, from) = world.any().receive()?` |
+//! | tags | `world.peer(1).tag(7)` |
+//! | `MPI_Iprobe`, `MPI_Improbe` | `probe()?`, `try_receive()?` |
+//! | `MPI_Isend`, `MPI_Irecv` | `world.peer(1).start().send(&x)?`, then `is_done()?`, `finish()?` |
+//! | the same, without a copy | `world.scope(\|scope\| …)?` |
+//! | `MPI_Sendrecv` | `world.exchange([(next, &x)], [(previous, &mut y)])?` |
+//! | `MPI_Sendrecv_replace` | `world.peer(1).swap(&mut x)?` |
+//! | `MPI_Bcast` | `world.broadcast(0, Some(x))?`, `broadcast_into(0, &mut x)?` |
+//! | `MPI_Gather`, `MPI_Gatherv` | `world.gather(0, &x)?`, `gather_into` |
+//! | `MPI_Scatter`, `MPI_Scatterv` | `world.scatter(0, Some(&values))?`, `scatter_into` |
+//! | `MPI_Allgather`, `MPI_Allgatherv` | `world.all_gather(&x)?`, `all_gather_into` |
+//! | `MPI_Alltoall`, `MPI_Alltoallv` | `world.all_to_all(&values)?` |
+//! | `MPI_Alltoallw` | `world.all_to_all_into(&views, &mut places)?` |
+//! | `MPI_Reduce`, `MPI_Allreduce` | `world.reduce(0, &x, \|a, b\| a + b)?`, `all_reduce` |
+//! | `MPI_Scan`, `MPI_Exscan` | `scan`, `scan_before` |
+//! | `MPI_Cart_create` | `world.cartesian([2, 3], [true, false])?` |
+//! | `MPI_Dist_graph_create_adjacent` | `world.graph(&sources, &destinations)?` |
+//! | `MPI_Neighbor_allgather`, … | `grid.neighbours().all_gather(&x)?`, `all_to_all` |
+//! | a rank's part of an array | `world.blocks([rows, columns], [2, 3])`: a `Part` |
+//! | ghost cells | `grid.halo(&part)?`, then `exchange(&mut array)?` |
+//! | another distribution, a transpose | `world.redistribute(&rows, &a, &columns, &mut b)?` |
+//! | `MPI_File_open`, … | `world.create(path)?`, `open`: a `File` |
+//! | `MPI_Win_create`, … | `world.window(&mut values, \|window\| …)?` |
+//! | anything else | rsmpi's calls: a `Comm` dereferences to rsmpi's communicator |
+//!
+//! | other tasks | |
+//! |---|---|
 //! | pack to bytes, without MPI | [`pack()`], [`unpack_into`], [`mod@pack`] |
 //! | read a datatype that other code has made | `decode` |
 //! | know what is sent | `tree`, `explain`, `draw` of types and layouts; [`tree`] |
 //! | tell another process of a layout | `marshal` |
 //! | know which types may be fields | [`types`] |
 //! | know what an error means | [`Error`] |
+//! | the calls that these ones replace | `traits`, `wire` |
+//!
+//! # Without MPI
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
@@ -46,28 +116,11 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 //!
-//! With rsmpi (the feature `mpi`, on by default):
+//! # Errors
 //!
-//! ```no_run
-//! # #[cfg(feature = "mpi")] {
-//! use dtype_runtime::layout;
-//! use mpi::traits::*;
-//!
-//! let universe = mpi::initialize().unwrap();
-//! let world = universe.world();
-//! let mut matrix = [[0.0f64; 100]; 100];
-//! let column = layout!(f64[100][100] => [.., 3]);
-//! if world.rank() == 0 {
-//!     world.process_at_rank(1).send(&column.of(&matrix));
-//! } else {
-//!     world.process_at_rank(0).receive_into(&mut column.of_mut(&mut matrix));
-//! }
-//! # }
-//! ```
-//!
-//! Calls of this crate return an [`Error`]. Do not return it from the `main` of a program on several ranks:
-//! it would be printed only when all ranks have reached `MPI_Finalize`. [`Error`] shows a `main` that prints
-//! it and ends the job.
+//! Calls return an [`Error`]. `run` prints the error of a rank and ends the job. Without it, do not return
+//! an error from the `main` of a program on several ranks: it would be printed only when all ranks have
+//! reached `MPI_Finalize`. [`Error`] shows a `main` that prints it and ends the job.
 //!
 //! Features:
 //! - `mpi` (on by default): rsmpi's traits, and the modules `decode`, `traits` and `wire`;
