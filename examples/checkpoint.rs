@@ -3,12 +3,7 @@
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/checkpoint`. With the name of a file, it keeps
 //! the file, which `checkpoint.c` and `checkpoint.py` read: `mpiexec -n 4 target/debug/checkpoint cells.bin`.
 
-use dtype_runtime::{
-    Error, MpiDatatype,
-    layout::{Darray, Distribution},
-    traits::*,
-    wire::File,
-};
+use dtype_runtime::{Comm, MpiDatatype, Result, run};
 use mpi::{topology::Color, traits::*};
 
 const SIZES: [usize; 2] = [30, 20];
@@ -25,23 +20,25 @@ fn cell(index: usize) -> Cell {
     Cell { is_wall: index % 7 == 0, pressure: index as f64 }
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
+    let (rank, ranks) = (world.rank(), world.size());
     let kept = std::env::args().nth(1);
     let path = (rank == 0).then(|| {
         let name = format!("dtype-checkpoint-{}", std::process::id());
         kept.clone().unwrap_or_else(|| std::env::temp_dir().join(name).display().to_string())
     });
-    let path: String = world.process_at_rank(0).broadcast_message(path)?;
+    let path: String = world.broadcast(0, path)?;
 
     // Blocks of rows. All ranks write them into one file, in the order of the whole matrix.
-    let rows = Darray::blocks(rank, SIZES, [ranks, 1]);
-    let first = rank * SIZES[0].div_ceil(ranks) * SIZES[1];
-    let own: Vec<Cell> = (first..).map(cell).take(rows.local_sizes()?.iter().product()).collect();
-    let mut file = File::create(&world, &path)?;
-    file.write_distributed(0, &rows, &own)?;
+    let rows = world.blocks(SIZES, [ranks, 1]);
+    let [own, _] = rows.ranges();
+    let own: Vec<Cell> = (own.start * SIZES[1]..own.end * SIZES[1]).map(cell).collect();
+    let mut file = world.create(&path)?;
+    file.write(&rows, &own)?;
     assert_eq!(file.size()?, (SIZES[0] * SIZES[1] * 9) as u64);
     file.close()?;
 
@@ -50,13 +47,11 @@ fn main() -> Result<(), Error> {
     let color = Color::with_value(i32::from(rank >= readers));
     let group = world.split_by_color(color).expect("every rank is in a group");
     if rank < readers {
-        let columns = Darray {
-            distributions: [Distribution::None, Distribution::Cyclic(None)],
-            ..Darray::blocks(rank, SIZES, [1, readers])
-        };
-        let [height, width] = columns.local_sizes()?;
-        let mut read = vec![Cell::default(); height * width];
-        File::open(&group, &path)?.read_distributed(0, &columns, &mut read)?;
+        let group = Comm::from(group);
+        let columns = group.blocks(SIZES, [1, readers]).cyclic([1, 1]);
+        let [_, width] = columns.local();
+        let mut read = columns.vec(Cell::default());
+        group.open(&path)?.read(&columns, &mut read)?;
         let expected = |at: usize| cell(at / width * SIZES[1] + rank + at % width * readers);
         assert!(read.iter().enumerate().all(|(at, found)| *found == expected(at)));
     }

@@ -4,8 +4,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use dtype_runtime::{Error, MpiMessage, traits::*};
-use mpi::traits::*;
+use dtype_runtime::{Comm, MpiMessage, Result, run};
 
 #[derive(MpiMessage, Debug, PartialEq)]
 struct Config {
@@ -34,11 +33,13 @@ fn read() -> Config {
     }
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
     let own = (world.rank() == 0).then(read);
-    let config = world.process_at_rank(0).broadcast_message(own)?;
+    let config = world.broadcast(0, own)?;
     assert_eq!(config, read());
     let report = match &config.output {
         Output::Nothing => "no output".to_owned(),
@@ -46,7 +47,7 @@ fn main() -> Result<(), Error> {
     };
     let line =
         format!("rank {}: {}, {} materials, {report}", world.rank(), config.title, config.materials.len());
-    if let Some(lines) = world.process_at_rank(0).gather_vec(&line)? {
+    if let Some(lines) = world.gather(0, &line)? {
         println!("{}", lines.join("\n"));
     }
     Ok(())

@@ -3,8 +3,7 @@
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/dot`.
 
-use dtype_runtime::{Error, MpiDatatype, traits::*};
-use mpi::traits::*;
+use dtype_runtime::{Comm, MpiDatatype, Result, run};
 
 const ELEMENTS: usize = 1000;
 
@@ -53,14 +52,16 @@ fn larger(a: &Largest, b: &Largest) -> Largest {
     if !a.is_known || b.is_known && b.value > a.value { *b } else { *a }
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
+    let (rank, ranks) = (world.rank(), world.size());
     let own = rank * ELEMENTS / ranks..(rank + 1) * ELEMENTS / ranks;
 
-    let sum = world.all_reduce_with(&dot(own.clone()), Sum::plus)?;
-    let best = world.all_reduce_with(&largest(own), larger)?;
+    let sum = world.all_reduce(&dot(own.clone()), Sum::plus)?;
+    let best = world.all_reduce(&largest(own), larger)?;
 
     let (alone, serial) = (dot(0..ELEMENTS), largest(0..ELEMENTS));
     assert_eq!(sum.value + sum.error, alone.value + alone.error);

@@ -3,8 +3,7 @@
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/gather`.
 
-use dtype_runtime::{Error, MpiDatatype, layout};
-use mpi::{point_to_point::send_receive_into, traits::*};
+use dtype_runtime::{Comm, MpiDatatype, Result, layout, run};
 
 #[derive(MpiDatatype, Clone, Debug, Default, PartialEq)]
 struct Node {
@@ -16,14 +15,16 @@ struct Node {
     edges: Vec<usize>,
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
     let (rank, size) = (world.rank(), world.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
 
     let nodes = 1000;
-    let temperature = |rank: i32, node: usize| 273.0 + f64::from(rank) + node as f64 / 1000.0;
+    let temperature = |rank: usize, node: usize| 273.0 + rank as f64 + node as f64 / 1000.0;
     let mut mesh: Vec<Node> = (0..nodes)
         .map(|node| Node { temperature: temperature(rank, node), edges: vec![node + 1], ..Node::default() })
         .collect();
@@ -37,8 +38,7 @@ fn main() -> Result<(), Error> {
         (layout!(Node[nodes] => [{&border}].temperature)?, layout!(Node[nodes] => [{&copies}].temperature)?);
 
     let own = mesh.clone();
-    let (next, from) = (world.process_at_rank(next), world.process_at_rank(previous));
-    send_receive_into(&outgoing.of(&own)?, &next, &mut incoming.of_mut(&mut mesh)?, &from);
+    world.exchange([(next, &outgoing.of(&own)?)], [(previous, &mut incoming.of_mut(&mut mesh)?)])?;
 
     for (border, copy) in border.iter().zip(&copies) {
         assert_eq!(mesh[*copy as usize].temperature, temperature(previous, *border as usize));

@@ -3,8 +3,7 @@
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/ghosts`.
 
-use dtype_runtime::{Error, layout, wire::window};
-use mpi::traits::*;
+use dtype_runtime::{Comm, Result, layout, run};
 
 /// The number of own cells of each rank.
 const OWN: usize = 10;
@@ -15,16 +14,17 @@ fn next(cells: &[f64]) -> Vec<f64> {
     cells.windows(3).map(|near| 0.25 * near[0] + 0.5 * near[1] + 0.25 * near[2]).collect()
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
     let (rank, ranks) = (world.rank(), world.size());
-    let (before, after) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+    let [before, after] = [rank + ranks - 1, rank + 1].map(|rank| (rank % ranks) as i32);
     let start = |i: usize| if i < OWN / 2 { 100.0 } else { i as f64 };
 
-    let mut cells: Vec<f64> =
-        (0..OWN + 2).map(|i| start((rank as usize * OWN + i).saturating_sub(1))).collect();
-    window(&world, &mut cells, |window| {
+    let mut cells: Vec<f64> = (0..OWN + 2).map(|i| start((rank * OWN + i).saturating_sub(1))).collect();
+    world.window(&mut cells, |window| {
         for _ in 0..STEPS {
             let ends = [window.values()[1], window.values()[OWN]];
             window.exchange(&[before, after], &[before, after], |epoch| {
@@ -34,17 +34,17 @@ fn main() -> Result<(), Error> {
             let new = next(window.values());
             window.values_mut()[1..=OWN].copy_from_slice(&new);
         }
-        Ok::<_, Error>(())
-    })??;
+        Ok(())
+    })?;
 
     // Every rank computes the whole ring by itself.
-    let count = OWN * ranks as usize;
+    let count = OWN * ranks;
     let mut all: Vec<f64> = (0..count).map(start).collect();
     for _ in 0..STEPS {
         let ring: Vec<f64> = [&all[count - 1..], &all[..], &all[..1]].concat();
         all = next(&ring);
     }
-    assert_eq!(cells[1..=OWN], all[rank as usize * OWN..][..OWN]);
+    assert_eq!(cells[1..=OWN], all[rank * OWN..][..OWN]);
     if rank == 0 {
         println!("{ranks} ranks hold after {STEPS} steps what a single one does");
     }

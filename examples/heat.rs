@@ -3,8 +3,7 @@
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/heat`.
 
-use dtype_runtime::{Error, layout, layout::Halo};
-use mpi::traits::*;
+use dtype_runtime::{Comm, Halo, Result, layout, run};
 
 /// The number of cells along each side of the square.
 const SIDE: usize = 48;
@@ -39,10 +38,12 @@ impl Grid {
     }
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    let (rank, size) = (world.rank() as usize, world.size() as usize);
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
+    let (rank, size) = (world.rank(), world.size());
 
     // Arranges the ranks in a grid, as square as possible, and finds this rank's box in the square.
     let down = (1..=size).filter(|rows| size % rows == 0 && rows * rows <= size).max().unwrap_or(1);
@@ -54,10 +55,9 @@ fn main() -> Result<(), Error> {
     let mut grid = Grid::new(rows.len(), columns.len(), |i, j| hot(rows.start + i, columns.start + j));
 
     // The communicator knows the neighbours. Ghost cells beyond the edge of the square stay cold.
-    let boxes = world.create_cartesian_communicator(&[down as i32, across as i32], &[false; 2], false);
-    let boxes = boxes.expect("every rank has a box");
+    let boxes = world.cartesian([down, across], [false; 2])?;
     let halo = Halo::new([grid.rows + 2, grid.columns + 2], 1).faces();
-    let mut exchange = halo.on::<f64>(&boxes)?;
+    let mut exchange = boxes.halo::<f64, 2>(halo)?;
     for _ in 0..STEPS {
         exchange.exchange(&mut grid.cells)?;
         grid.step();
@@ -67,8 +67,7 @@ fn main() -> Result<(), Error> {
     // bit.
     let inner = layout!(f64[grid.rows + 2][grid.columns + 2] => [1..-1, 1..-1])?;
     if rank > 0 {
-        world.process_at_rank(0).send(&inner.of(&grid.cells)?);
-        return Ok(());
+        return world.peer(0).send(&inner.of(&grid.cells)?);
     }
     let mut whole = Grid::new(SIDE, SIDE, hot);
     (0..STEPS).for_each(|_| whole.step());
@@ -81,7 +80,7 @@ fn main() -> Result<(), Error> {
         if from == 0 {
             place.unpack(&inner.of(&grid.cells)?.pack())?;
         } else {
-            world.process_at_rank(from as i32).receive_into(&mut place);
+            world.peer(from).receive_into(&mut place)?;
         }
     }
     assert_eq!(together, whole.cells);

@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use dtype_runtime::{Error, layout::Halo};
-use mpi::traits::*;
+use dtype_runtime::{Comm, Result, run};
 
 /// The number of cells along each side of the torus.
 const SIDE: usize = 24;
@@ -38,29 +37,26 @@ fn divided(ranks: usize) -> [usize; 3] {
     [ranks / first / second, second, first]
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    let ranks = divided(world.size() as usize);
-    let torus = world.create_cartesian_communicator(&ranks.map(|n| n as i32), &[true; 3], false);
-    let torus = torus.expect("every rank has a box");
-    let place = torus.rank_to_coordinates(torus.rank());
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
+    let ranks = divided(world.size());
+    let torus = world.cartesian(ranks, [true; 3])?;
 
     // This rank's box in the torus, and its array with a layer of ghost cells around it.
-    let own: [Range<usize>; 3] = std::array::from_fn(|k| {
-        let at = place[k] as usize;
-        at * SIDE / ranks[k]..(at + 1) * SIDE / ranks[k]
-    });
-    let sizes = own.clone().map(|own| own.len() + 2);
+    let part = torus.blocks([SIDE; 3], ranks).ghosts(1);
+    let sizes = part.local();
     let flat = |[i, j, k]: Index| (i * sizes[1] + j) * sizes[2] + k;
-    let global = |[i, j, k]: Index| [own[0].start + i - 1, own[1].start + j - 1, own[2].start + k - 1];
+    let global = |index: Index| part.global(index);
     let start = |[i, j, k]: Index| if i < SIDE / 2 && j < SIDE / 3 { 100.0 } else { k as f64 };
 
-    let halo = Halo::new(sizes, 1).faces();
-    let mut old = vec![0.0; sizes.iter().product()];
+    let halo = part.halo().faces();
+    let mut old = part.vec(0.0);
     indices(halo.own()).for_each(|index| old[flat(index)] = start(global(index)));
     let mut new = old.clone();
-    let mut exchange = halo.on::<f64>(&torus)?;
+    let mut exchange = torus.halo::<f64, 3>(halo)?;
     for _ in 0..STEPS {
         let mut pending = exchange.start(&mut old)?;
         let cells = pending.cells();

@@ -3,8 +3,7 @@
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/mesh`.
 
-use dtype_runtime::{Error, MpiDatatype, MpiMessage, traits::*};
-use mpi::traits::*;
+use dtype_runtime::{Comm, MpiDatatype, MpiMessage, Result, run};
 
 #[derive(MpiMessage, Clone, Debug, Default, PartialEq)]
 struct Mesh {
@@ -48,24 +47,26 @@ fn part(mesh: &Mesh, cells: std::ops::Range<usize>) -> Mesh {
     }
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    let (rank, size) = (world.rank() as usize, world.size() as usize);
-    let (whole, root) = (strip(100_000), world.process_at_rank(0));
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
+    let (rank, size) = (world.rank(), world.size());
+    let whole = strip(100_000);
     let of = |rank: usize| whole.cells.len() * rank / size..whole.cells.len() * (rank + 1) / size;
 
     let parts: Option<Vec<_>> = (rank == 0).then(|| (0..size).map(|i| part(&whole, of(i))).collect());
-    let own = root.scatter_message(parts.as_deref())?;
+    let own = world.scatter(0, parts.as_deref())?;
     assert_eq!(own, part(&whole, of(rank)));
 
     if rank > 0 {
-        root.send_message(&own)?;
+        world.peer(0).send(&own)?;
         return Ok(());
     }
     let (mut cells, mut arrived) = (own.cells, Mesh::default());
     for other in 1..size {
-        world.process_at_rank(other as i32).receive_message_into(&mut arrived)?;
+        world.peer(other).receive_into(&mut arrived)?;
         cells.append(&mut arrived.cells);
     }
     assert_eq!(cells, whole.cells);

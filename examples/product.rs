@@ -4,10 +4,10 @@
 //! Run it on any number of ranks: `mpiexec -n 3 target/debug/product`.
 
 use dtype_runtime::{
-    Error, layout,
+    Comm, Result, layout,
     layout::{ArrayOrder, Darray, Distribution},
+    run,
 };
-use mpi::traits::*;
 
 const ROWS: usize = 30;
 const INNER: usize = 20;
@@ -19,10 +19,12 @@ fn product(first: &[[f64; INNER]; ROWS], columns: &[f64], count: usize) -> Vec<f
     (0..ROWS * count).map(|at| cell(at / count, at % count)).collect()
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    let (rank, size, root) = (world.rank() as usize, world.size() as usize, world.process_at_rank(0));
+fn main() {
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
+    let (rank, size, root) = (world.rank(), world.size(), world.peer(0));
 
     let first = std::array::from_fn(|i| std::array::from_fn(|k| (i + 2 * k) as f64));
     // The columns of a matrix that belong to a rank, in a cyclic distribution as in ScaLAPACK.
@@ -38,31 +40,25 @@ fn main() -> Result<(), Error> {
     let second: [[f64; COLUMNS]; INNER] =
         std::array::from_fn(|k| std::array::from_fn(|j| (3 * k) as f64 - j as f64));
     let mut columns = vec![0.0; INNER * own];
-    mpi::request::scope(|scope| -> Result<(), Error> {
-        let receive = root.immediate_receive_into(scope, &mut columns[..]);
-        if rank == 0 {
-            for to in 0..size {
-                world.process_at_rank(to as i32).send(&share(to, INNER)?.of(&second)?);
-            }
+    let receive = root.start().receive_into(&mut columns[..])?;
+    if rank == 0 {
+        for to in 0..size {
+            world.peer(to).send(&share(to, INNER)?.of(&second)?)?;
         }
-        receive.wait();
-        Ok(())
-    })?;
+    }
+    receive.finish()?;
 
     // The product: each rank sends its columns without gaps, which arrive in the whole matrix.
     let part = product(&first, &columns, own);
     let mut whole = vec![[0.0; COLUMNS]; ROWS];
-    mpi::request::scope(|scope| -> Result<(), Error> {
-        let send = root.immediate_send(scope, &part[..]);
-        if rank == 0 {
-            for from in 0..size {
-                let columns = share(from, ROWS)?;
-                world.process_at_rank(from as i32).receive_into(&mut columns.of_mut(&mut whole)?);
-            }
+    let send = root.start().send(&part)?;
+    if rank == 0 {
+        for from in 0..size {
+            let columns = share(from, ROWS)?;
+            world.peer(from).receive_into(&mut columns.of_mut(&mut whole)?)?;
         }
-        send.wait();
-        Ok(())
-    })?;
+    }
+    send.finish()?;
 
     if rank == 0 {
         assert_eq!(whole.concat(), product(&first, &second.concat(), COLUMNS));

@@ -4,8 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dtype_runtime::{Error, MpiMessage, traits::*};
-use mpi::{topology::SimpleCommunicator, traits::*};
+use dtype_runtime::{Comm, MpiMessage, Result, run};
 
 #[derive(MpiMessage)]
 enum Task {
@@ -22,23 +21,22 @@ enum Answer {
     Factors(Vec<(u64, Vec<u64>)>),
 }
 
-fn main() -> Result<(), Error> {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    if world.rank() > 0 {
-        return work(&world);
-    }
+fn main() {
+    run(|world| if world.rank() == 0 { hand_out(world) } else { work(world) });
+}
+
+fn hand_out(world: &Comm) -> Result {
     let mut tasks: Vec<_> = (0..40).map(|i| (i * i + 1..i * i + 2 * i + 2).collect::<Vec<u64>>()).collect();
     let mut found = BTreeMap::new();
     let mut working = world.size() - 1;
     while working > 0 {
-        let (answer, status) = world.any_process().receive_message::<Answer>()?;
+        let (answer, worker) = world.any().receive()?;
         if let Answer::Factors(factors) = answer {
             found.extend(factors);
         }
         let task = tasks.pop().map_or(Task::Stop, |numbers| Task::Factor { numbers });
-        working -= i32::from(matches!(task, Task::Stop));
-        world.process_at_rank(status.source_rank()).send_message(&task)?;
+        working -= usize::from(matches!(task, Task::Stop));
+        worker.send(&task)?;
     }
     if world.size() > 1 {
         let all: Vec<u64> = (1..=1600).collect();
@@ -49,12 +47,12 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-fn work(world: &SimpleCommunicator) -> Result<(), Error> {
-    let master = world.process_at_rank(0);
+fn work(world: &Comm) -> Result {
+    let master = world.peer(0);
     let mut answer = Answer::Ready;
     loop {
-        master.send_message(&answer)?;
-        match master.receive_message()?.0 {
+        master.send(&answer)?;
+        match master.receive()? {
             Task::Factor { numbers } => {
                 answer =
                     Answer::Factors(numbers.into_iter().map(|number| (number, factors(number))).collect());

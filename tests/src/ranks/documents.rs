@@ -4,7 +4,7 @@
 use std::{fmt::Debug, path::PathBuf};
 
 use dtype_runtime::{
-    DynamicLayout, Error, MpiDatatype, MpiMessage, Wire, decode, layout,
+    Comm, DynamicLayout, Error, MpiDatatype, MpiMessage, Wire, decode, layout,
     layout::{Darray, Halo},
     message, pack,
     traits::*,
@@ -41,6 +41,8 @@ struct Task {
 pub fn documents(world: &SimpleCommunicator) {
     let passed = layouts()
         .and_then(|()| bytes())
+        .and_then(|()| calls(world))
+        .and_then(|()| shared(world))
         .and_then(|()| values(world))
         .and_then(|()| messages(world))
         .and_then(|()| prepared(world))
@@ -53,6 +55,106 @@ pub fn documents(world: &SimpleCommunicator) {
         assert!(is_of_the_table(&error), "{error}");
         panic!("{error}");
     }
+}
+
+/// The calls of the README.
+fn calls(world: &SimpleCommunicator) -> Result<(), Error> {
+    let world = Comm::from(world);
+    let (rank, size) = (world.rank(), world.size());
+    if rank == 0 {
+        let x = 0.5;
+        world.peer(1).tag(7).send(&x)?;
+        world.peer(1).wire(Wire::Typed).send(&x)?;
+        world.peer(1).synchronous().send(&x)?;
+        world.peer(1).start().send(&x)?.finish()?;
+        let long = vec![x; 100_000];
+        world.scope(|scope| scope.peer(1).send(&long))?;
+        let (task, from) = world.any().receive()?;
+        equal(task, Some(Task::default()));
+        equal(from.rank(), 1);
+    } else if rank == 1 {
+        let there = world.peer(0);
+        equal(there.tag(7).receive()?, 0.5);
+        equal(there.receive()?, 0.5);
+        equal(there.receive()?, 0.5);
+        let received: f64 = loop {
+            if let Some(received) = there.try_receive()? {
+                break received;
+            }
+        };
+        equal(received, 0.5);
+        equal(there.receive()?, vec![0.5; 100_000]);
+        there.send(&Some(Task::default()))?;
+    }
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+    let (x, mut y) = (rank, 0);
+    world.exchange([(next, &x)], [(previous, &mut y)])?;
+    equal(y, previous);
+    let value = (rank == 0).then(Task::default);
+    equal(world.broadcast(0, value)?, Task::default());
+    equal(world.gather(0, &x)?, (rank == 0).then(|| (0..size).collect()));
+    equal(world.all_gather(&x)?, (0..size).collect());
+    let values: Option<Vec<_>> = (rank == 0).then(|| (0..size).collect());
+    let values = values.as_deref();
+    equal(world.scatter(0, values)?, rank);
+    let vectors: Vec<_> = (0..size).map(|other| vec![rank; other]).collect();
+    equal(world.all_to_all(&vectors)?, (0..size).map(|other| vec![other; rank]).collect());
+    let (views, mut places) = (vec![[rank; 3]; size], vec![[0; 3]; size]);
+    world.all_to_all_into(&views, &mut places)?;
+    equal(places, (0..size).map(|other| [other; 3]).collect());
+    let x = rank as f64;
+    equal(world.all_reduce(&x, |a, b| a.max(*b))?, (size - 1) as f64);
+    equal(world.reduce(0, &x, |a, b| a.max(*b))?, (rank == 0).then_some((size - 1) as f64));
+    equal(world.scan(&x, |a, b| a.max(*b))?, x);
+    equal(world.scan_before(&x, |a, b| a.max(*b))?, (rank > 0).then_some(x - 1.0));
+    Ok(())
+}
+
+/// The calls of the README for what ranks share.
+fn shared(world: &SimpleCommunicator) -> Result<(), Error> {
+    let world = Comm::from(world);
+    let (rank, size) = (world.rank(), world.size());
+    let (sources, destinations) = ([(rank + 1) % size], [(rank + size - 1) % size]);
+    let graph = world.graph(&sources, &destinations)?;
+    equal(graph.neighbours().all_gather(&rank)?, sources.to_vec());
+    let grid = world.cartesian([size], [true])?;
+    let x = rank;
+    equal(grid.neighbours().all_gather(&x)?, vec![destinations[0], sources[0]]);
+
+    let part = grid.blocks([3 * size], [size]).ghosts(1);
+    let mut cells = part.vec(rank);
+    let mut halo = grid.halo::<usize, 1>(&part)?;
+    let mut pending = halo.start(&mut cells)?;
+    equal(pending.cells()[[2]], rank);
+    pending.finish()?;
+    equal((cells[0], cells[4]), (destinations[0], sources[0]));
+
+    let (rows, columns) = (world.blocks([4, size], [1, size]), world.blocks([4, size], [size, 1]));
+    let (a, mut b) = (rows.vec(1u8), columns.vec(0));
+    world.redistribute(&rows, &a, &columns, &mut b)?;
+    equal(b, columns.vec(1));
+    let path = std::env::temp_dir().join(format!("dtype-documents-part-{}", std::process::id()));
+    let path = world.broadcast(0, Some(path.display().to_string()))?;
+    let path = &path;
+    let (part, mut a) = (rows, a);
+    let mut file = world.create(path)?;
+    file.write(&part, &a)?;
+    file.close()?;
+    a.fill(0);
+    let mut file = world.open(path)?;
+    file.read(&part, &mut a)?;
+    file.close()?;
+    equal(a, rows.vec(1));
+    if rank == 0 {
+        std::fs::remove_file(path).expect("the file was written");
+    }
+    let mut values = vec![0u8; 3];
+    world.window(&mut values, |window| {
+        window.values_mut()[0] = 7;
+        Ok(())
+    })?;
+    equal(values, vec![7, 0, 0]);
+    Ok(())
 }
 
 /// Returns the other rank of a pair.
