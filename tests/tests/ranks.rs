@@ -399,6 +399,8 @@ fn checked_messages_say_what_they_hold() {
     let checked = |name, ranks| ended_well(&run(scenario(name, ranks).env("DTYPE_CHECK", "1")), ranks);
     checked("wires-checked", 2);
     checked("wires-views", 3);
+    checked("calls-collective", 3);
+    checked("calls-failing", 3);
     // Correct programs still pass.
     for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
         checked("matching", ranks);

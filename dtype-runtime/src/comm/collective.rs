@@ -11,7 +11,7 @@ use crate::{
         collective::{agree, exchange, gather, gather_to_all, scatter, scatter_each},
         frame::draw,
         members::{Members, Rooted},
-        parts::Form,
+        parts::{Described, Form},
         sendable::sealed::{Read, Write},
     },
 };
@@ -160,7 +160,7 @@ impl<C: Handle> Comm<C> {
         let root = self.rooted(mpi, root)?;
         let ranks = root.members.ranks;
         if !root.is_here {
-            let (arrived, size) = scatter_each::<Carried<'_>>(root, None, T::VALUES)?;
+            let (arrived, size) = scatter_each::<Carried<'_>>(root, None, T::VALUES.into())?;
             return made(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
         let right = values.filter(|values| values.len() == ranks);
@@ -172,7 +172,7 @@ impl<C: Handle> Comm<C> {
                 message
             })
             .collect();
-        let (arrived, size) = scatter_each(root, Some(&own), T::VALUES)?;
+        let (arrived, size) = scatter_each(root, Some(&own), T::VALUES.into())?;
         if let Some(values) = values.filter(|_| right.is_none()) {
             return Err(Error::Messages { what: "messages to send", found: values.len(), ranks });
         }
@@ -357,7 +357,10 @@ fn scatter_shares(
     place: &mut Incoming<'_>,
 ) -> Result<(), Error> {
     let ranks = root.members.ranks;
-    let values = place.split().map_or_else(|value| value.values(), |_| None);
+    let described = match place.split() {
+        Ok(exact) => Described::As(exact),
+        Err(value) => value.values().into(),
+    };
     let mut failed = None;
     let arrived = if root.is_here {
         let shares = own.and_then(|own| {
@@ -376,9 +379,9 @@ fn scatter_shares(
         let shares: Vec<_> = (0..ranks)
             .map(|rank| RangeOf { whole: &whole, bytes: start(rank)..start(rank) + share })
             .collect();
-        scatter_each(root, Some(&shares), values)
+        scatter_each(root, Some(&shares), described)
     } else {
-        scatter_each::<Carried<'_>>(root, None, values)
+        scatter_each::<Carried<'_>>(root, None, described)
     };
     let (arrived, size) = arrived?;
     failed.map_or(Ok(()), Err)?;

@@ -43,15 +43,15 @@ use crate::{
 pub struct Peer<'c> {
     channel: Channel,
     rank: usize,
-    options: Options,
+    pub(super) options: Options,
     communicator: PhantomData<&'c ()>,
 }
 
 /// The options of a message.
 #[derive(Clone, Copy, Default)]
-struct Options {
+pub(super) struct Options {
     tag: Option<Tag>,
-    wire: Wire,
+    pub wire: Wire,
     is_synchronous: bool,
 }
 
@@ -197,7 +197,7 @@ impl<'c> Peer<'c> {
     #[doc(alias = "send_receive_replace")]
     pub fn swap<M: Message + Place + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         let mpi = &ready()?;
-        let mut sending = message.carried(false)?.start(mpi, false, self.destination(mpi)?)?;
+        let mut sending = message.carried(false)?.start(mpi, Wire::Packed, false, self.destination(mpi)?)?;
         let received = message.incoming().receive(mpi, self.options.wire, self.source(mpi)?);
         sending.is_sent(mpi, true)?;
         received.map(|_| ())
@@ -373,8 +373,9 @@ impl<'c> StartedPeer<'c> {
     #[doc(alias = "immediate_send")]
     pub fn send<M: Message + ?Sized>(&self, message: &M) -> Result<Pending<'static>, Error> {
         let mpi = &ready()?;
-        let Options { is_synchronous, .. } = self.0.options;
-        let request = message.carried(false)?.start(mpi, is_synchronous, self.0.destination(mpi)?)?;
+        let Options { wire, is_synchronous, .. } = self.0.options;
+        let to = self.0.destination(mpi)?;
+        let request = message.carried(false)?.start(mpi, wire, is_synchronous, to)?;
         Ok(Pending::new(Sent(request)))
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use super::{Comm, Handle, Message, Peer, Place};
 use crate::{
-    Error,
+    Error, Wire,
     mpi::{Usable, ready},
     wire::{
         carried::{Carried, Incoming, arrive_into},
@@ -133,6 +133,12 @@ impl<'scope> ScopedPeer<'scope> {
         Self { peer: self.peer.tag(tag), ..self }
     }
 
+    /// Sends on this wire: see [`Peer::wire`].
+    #[must_use]
+    pub fn wire(self, wire: Wire) -> Self {
+        Self { peer: self.peer.wire(wire), ..self }
+    }
+
     /// Starts to send a message, from where it is (`MPI_Isend`).
     ///
     /// # Errors
@@ -143,7 +149,7 @@ impl<'scope> ScopedPeer<'scope> {
         let to = self.peer.destination(mpi)?;
         // SAFETY: the scope keeps the message until the request is complete or dropped, and it ends before
         // what the message borrows.
-        let request = unsafe { message.start_unborrowed(mpi, to) }?;
+        let request = unsafe { message.start_unborrowed(mpi, self.peer.options.wire, to) }?;
         let transfer = Transfer { request: Some(request), _message: Some(message), received: None };
         self.transfers.borrow_mut().push(transfer);
         Ok(())

@@ -167,7 +167,7 @@ pub(crate) fn broadcast_whole<M: Sendable + ?Sized>(
             Ok(whole) if message.is_none() => whole,
             _ => return,
         };
-        match form.unseal_values(values, header.size, (bytes.clone(), packed), drawn, behind, root) {
+        match form.unseal_as(values, header.size, (bytes.clone(), packed), drawn, behind, root) {
             Ok(()) => whole[bytes].copy_from_slice(packed),
             Err(error) => arrived = Err(error),
         }

@@ -110,35 +110,59 @@ impl Carried<'_> {
     /// Starts to send the message in the fastest way. It is borrowed until the request is complete.
     pub(crate) fn start_borrowed<'m>(&'m self, mpi: &Usable, to: Address) -> Result<Borrowing<'m>, Error> {
         // SAFETY: 1, since the request is dropped before the borrow ends.
-        let request = unsafe { self.start_unborrowed(mpi, to) }?;
+        let request = unsafe { self.start_unborrowed(mpi, Wire::Auto, to) }?;
         Ok(Borrowing { request, message: PhantomData })
     }
 
-    /// Starts to send the message in the fastest way, from where it is.
+    /// Starts to send the message on a wire, from where it is.
     ///
     /// # Safety
     /// 1. The message stays as it is until the request has been dropped.
-    pub(crate) unsafe fn start_unborrowed(&self, mpi: &Usable, to: Address) -> Result<Request, Error> {
+    pub(crate) unsafe fn start_unborrowed(
+        &self,
+        mpi: &Usable,
+        wire: Wire,
+        to: Address,
+    ) -> Result<Request, Error> {
+        let making = |message: &dyn Read| match wire.transfer() {
+            Transfer::Whole(Making::Fastest) if is_faster_typed(message) => Ok(Making::Typed),
+            Transfer::Whole(making) => Ok(making),
+            Transfer::Segments => Err(Error::Wire { wire: "segments", reason: NOT_STARTED }),
+        };
         let outgoing = match self {
             // SAFETY: 1.
             Self::Owned(encoded) => unsafe { owned::outgoing(encoded) }?,
-            Self::Values(values) => send::outgoing(mpi, values, making(values), to)?,
-            Self::Part(part) => send::outgoing(mpi, *part, making(*part), to)?,
+            Self::Values(values) => send::outgoing(mpi, values, making(values)?, to)?,
+            Self::Part(part) => send::outgoing(mpi, *part, making(*part)?, to)?,
         };
         outgoing.start(mpi, to)
     }
 
     /// Packs the message, and starts to send it. Nothing is borrowed afterwards.
-    pub(crate) fn start(&self, mpi: &Usable, is_synchronous: bool, to: Address) -> Result<Request, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Wire`] on wires whose messages are not packed bytes.
+    pub(crate) fn start(
+        &self,
+        mpi: &Usable,
+        wire: Wire,
+        is_synchronous: bool,
+        to: Address,
+    ) -> Result<Request, Error> {
+        match (wire, self) {
+            (Wire::Typed, Self::Values(_) | Self::Part(_)) => {
+                let reason = "a message that is started is packed, so that it is free at once: use a scope";
+                return Err(Error::Wire { wire: "typed", reason });
+            }
+            (Wire::Segments, _) => return Err(Error::Wire { wire: "segments", reason: NOT_STARTED }),
+            (Wire::Typed | Wire::Bytes | Wire::Packed | Wire::Auto, _) => {}
+        }
         let outgoing = send::outgoing(mpi, self.read(), Making::Packed, to)?;
         if is_synchronous { outgoing.start_synchronous(mpi, to) } else { outgoing.start(mpi, to) }
     }
 }
 
-/// Returns the fastest way to make the bytes of a message when all ranks send at a time.
-fn making(message: &(impl Read + ?Sized)) -> Making {
-    if is_faster_typed(message) { Making::Typed } else { Making::Fastest }
-}
+const NOT_STARTED: &str = "further segments are sent only while the call waits: use `send`";
 
 /// A message that is being sent, and is borrowed.
 pub(crate) struct Borrowing<'m> {

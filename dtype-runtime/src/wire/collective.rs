@@ -32,14 +32,13 @@ use super::{
     exchange::{Ends, PendingExchange, PreparedExchange},
     frame::{checks, draw, fits, seal_size},
     members::{Members, Rooted, intracommunicator, members},
-    parts::{Form, Parts, Sizes, Told, with_seals},
+    parts::{Described, Form, Parts, Sizes, Told, with_seals},
     request::Address,
 };
 use crate::{
     Error,
     mpi::{Usable, called, is_between_groups, ready},
     pack::PackBuffer,
-    types::ValueType,
 };
 
 /// Collective calls without a root, on packed bytes.
@@ -378,9 +377,9 @@ pub trait PackedRoot: Root {
         let right = messages.len() == ranks;
         let nothing: Vec<[u8; 0]> = vec![[]; ranks];
         let arrived = if right && root.is_here {
-            scatter_each(root, Some(messages), None)
+            scatter_each(root, Some(messages), Described::Bytes)
         } else {
-            scatter_each(root, root.is_here.then_some(&nothing), None)
+            scatter_each(root, root.is_here.then_some(&nothing), Described::Bytes)
         }?;
         if root.is_here && !right {
             return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
@@ -398,7 +397,7 @@ pub trait PackedRoot: Root {
         let mpi = &ready()?;
         let root = Rooted::of(mpi, self)?;
         let nothing: Vec<[u8; 0]> = vec![[]; if root.is_here { root.members.ranks } else { 0 }];
-        let arrived = scatter_each(root, root.is_here.then_some(&nothing), None)?;
+        let arrived = scatter_each(root, root.is_here.then_some(&nothing), Described::Bytes)?;
         unpack_scattered(&arrived, root.rank, into)
     }
 
@@ -905,12 +904,11 @@ where
 }
 
 /// Sends one of the root's messages to each rank. The ranks do not know their sizes. `messages` is `Some`
-/// only at the root, one for each rank. `values` is the type of their values, if they are plain. Returns the
-/// message, and its size in bytes.
+/// only at the root, one for each rank. Returns the message, and its size in bytes.
 pub(crate) fn scatter_each<S: Sendable>(
     root: Rooted<'_>,
     messages: Option<&[S]>,
-    values: Option<&'static ValueType>,
+    described: Described<'_>,
 ) -> Result<(PackBuffer, usize), Error> {
     let Rooted { members: Members { mpi, communicator, ranks }, rank: from_rank, .. } = root;
     let drawn = draw();
@@ -948,7 +946,7 @@ pub(crate) fn scatter_each<S: Sendable>(
         })?;
     }
     let (arrived, behind) = part.split_at(size);
-    form.unseal_values(values, size, (0..size, arrived), drawn, behind, from_rank)?;
+    form.unseal_as(described, size, (0..size, arrived), drawn, behind, from_rank)?;
     Ok((part, size))
 }
 

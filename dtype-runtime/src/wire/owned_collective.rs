@@ -8,6 +8,7 @@ use super::{
     collective::{agree, exchange, gather, gather_to_all, scatter_each},
     frame::draw,
     members::{Members, Rooted, members},
+    parts::Described,
     sendable::sealed::Read,
 };
 use crate::{
@@ -169,7 +170,7 @@ pub trait MessageRoot: Root {
         let root = Rooted::of(mpi, self)?;
         let ranks = root.members.ranks;
         if !root.is_here {
-            let (arrived, size) = scatter_each::<Encoded<'_>>(root, None, None)?;
+            let (arrived, size) = scatter_each::<Encoded<'_>>(root, None, Described::Bytes)?;
             return make(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
         let right = messages.filter(|messages| messages.len() == ranks);
@@ -181,7 +182,7 @@ pub trait MessageRoot: Root {
                 message
             })
             .collect();
-        let (arrived, size) = scatter_each(root, Some(&own), None)?;
+        let (arrived, size) = scatter_each(root, Some(&own), Described::Bytes)?;
         if let Some(messages) = messages.filter(|_| right.is_none()) {
             return Err(Error::Messages { what: "messages to send", found: messages.len(), ranks });
         }

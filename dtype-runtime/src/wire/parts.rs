@@ -106,20 +106,26 @@ impl Form {
         if self.sealed { unseal(message, packed, drawn, behind, rank) } else { Ok(()) }
     }
 
-    /// Checks the seal of packed bytes in a range of a message of `size` bytes. `values` is the type of the
-    /// values of the message, if they are plain.
-    pub fn unseal_values(
+    /// Checks the seal of packed bytes in a range of a message of `size` bytes.
+    pub fn unseal_as<'d>(
         self,
-        values: Option<&'static ValueType>,
+        described: impl Into<Described<'d>>,
         size: usize,
         (range, packed): (Range<usize>, &[u8]),
         drawn: u64,
         behind: &[u8],
         rank: c_int,
     ) -> Result<(), Error> {
-        match values {
-            Some(of) => self.unseal(&PlainValues::described(of, size), range, drawn, behind, rank),
-            None => self.unseal(packed, 0..packed.len(), drawn, behind, rank),
+        match described.into() {
+            Described::Bytes => self.unseal(packed, 0..packed.len(), drawn, behind, rank),
+            // In the checked mode, the message of a rank with an error has another description.
+            _ if range == (0..size) && failed(packed).is_some() => Ok(()),
+            Described::Values(of) => {
+                self.unseal(&PlainValues::described(of, size), range, drawn, behind, rank)
+            }
+            // A message of another size is an error, which the caller finds.
+            Described::As(place) if place.packed_size() != size => Ok(()),
+            Described::As(place) => self.unseal(place, range, drawn, behind, rank),
         }
     }
 
@@ -146,6 +152,23 @@ impl Form {
         let mut part = PackBuffer::with_room(room)?;
         self.break_seal(drawn, &mut part[size..]);
         Ok((part, count))
+    }
+}
+
+/// The description that a received message must have in the checked mode.
+#[derive(Clone, Copy)]
+pub(crate) enum Described<'d> {
+    /// Bytes: the message is owned.
+    Bytes,
+    /// Values of a type.
+    Values(&'static ValueType),
+    /// The values of the place that the message is received into.
+    As(&'d dyn Read),
+}
+
+impl From<Option<&'static ValueType>> for Described<'_> {
+    fn from(values: Option<&'static ValueType>) -> Self {
+        values.map_or(Self::Bytes, Self::Values)
     }
 }
 
@@ -370,7 +393,7 @@ impl Parts {
             let (range, drawn) = self.part(rank);
             let (packed, behind) = (&all[range.clone()], &all[range.end..]);
             let whole = 0..packed.len();
-            self.form.unseal_values(values, whole.end, (whole, packed), drawn, behind, rank as c_int)
+            self.form.unseal_as(values, whole.end, (whole, packed), drawn, behind, rank as c_int)
         })
     }
 
@@ -388,7 +411,7 @@ impl Parts {
                 }
                 Err(value) => {
                     let values = value.values();
-                    self.form.unseal_values(values, whole.end, (whole, packed), drawn, behind, rank)?;
+                    self.form.unseal_as(values, whole.end, (whole, packed), drawn, behind, rank)?;
                 }
             }
         }

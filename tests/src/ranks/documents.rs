@@ -86,6 +86,8 @@ fn calls(world: &SimpleCommunicator) -> Result<(), Error> {
         equal(there.receive()?, vec![0.5; 100_000]);
         there.send(&Some(Task::default()))?;
     }
+    // Otherwise, what follows could be received from any rank, too.
+    world.barrier();
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     let (x, mut y) = (rank, 0);
     world.exchange([(next, &x)], [(previous, &mut y)])?;

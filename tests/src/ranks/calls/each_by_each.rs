@@ -143,6 +143,19 @@ fn all_and_rsmpi<T: MpiDatatype + Equivalence + FromMessage + Clone + Debug + Pa
             assert_eq!(receive(world, receiving, others.clone()).unwrap(), values, "by call {receiving}");
         }
     }
+    for receiving in 0..RECEIVES {
+        if world.rank() == 0 {
+            let peer = world.peer(1);
+            peer.wire(Wire::Typed).send(values).unwrap();
+            world.scope(|scope| scope.peer(1).wire(Wire::Typed).send(values)).unwrap();
+            let typed = peer.wire(Wire::Typed).start().send(values);
+            assert!(matches!(typed, Err(Error::Wire { .. })));
+        } else if world.rank() == 1 {
+            for _ in 0..2 {
+                assert_eq!(receive(world, receiving, others.clone()).unwrap(), values, "by call {receiving}");
+            }
+        }
+    }
     for sending in 0..SENDS {
         if world.rank() == 0 {
             send(world, sending, &values.to_vec()).unwrap();
