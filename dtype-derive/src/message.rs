@@ -383,7 +383,8 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
     ours! {
         #[automatically_derived]
         impl #parameters __dtype::MpiMessage for #ident #arguments #bounds {
-            const PLAIN: ::core::option::Option<__dtype::Plain<Self>> = __dtype::Runtime::plain::<Self>();
+            const PLAIN: ::core::option::Option<__dtype::Plain<Self>> =
+                __dtype::Runtime::value_type::<Self>();
             const LEAST: ::core::primitive::usize = __dtype::Runtime::least::<Self>();
 
             fn describe(__dtype_of: &mut __dtype::Fingerprint) {

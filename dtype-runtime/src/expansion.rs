@@ -23,7 +23,7 @@ use crate::{
 
 impl Runtime {
     /// See [`message::plain`].
-    pub const fn plain<T: MpiDatatype>() -> Option<Plain<T>> {
+    pub const fn value_type<T: MpiDatatype>() -> Option<Plain<T>> {
         Some(message::plain::<T>())
     }
 

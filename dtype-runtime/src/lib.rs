@@ -39,10 +39,13 @@
 //!   it.
 //! - A part of an array: [`layout!`] names it, `layout.of(&array)` is a view of it to send, and
 //!   `layout.of_mut(&mut array)` one to receive into. Views are plain. If the numbers in the layout are
-//!   literals, it needs no `?`; if they are values, it is a `Result`.
+//!   literals, it needs no `?`; if they are values, it is a `Result`, and so is `of`.
 //! - A type with [`#[derive(MpiMessage)]`](derive@MpiMessage), or of the standard library: a `String`, an
 //!   `Option`, an enum, a struct with a `Vec`. Such values are *owned*: they travel in the format of
 //!   [`message`].
+//!
+//! Generic code sends and receives `T`, `Vec<T>` and slices of `T: MpiDatatype + FromMessage`, or of
+//! `T: MpiMessage + FromMessage`.
 //!
 //! Whether a value is plain follows from its type alone, never from its length: `[f64; 3]`, `Vec<Particle>`
 //! and `(u8, f64)` are plain, `Option<Particle>` and `(String, f64)` are owned.
@@ -75,8 +78,10 @@
 //! | `MPI_Neighbor_allgather`, … | `grid.neighbours().all_gather(&x)?`, `all_to_all` |
 //! | a rank's part of an array | `world.blocks([rows, columns], [2, 3])`: a `Part` |
 //! | ghost cells | `grid.halo(&part)?`, then `exchange(&mut array)?` |
+//! | ghost cells while the program computes | `halo.start(&mut array)?`, `cells()`, then `finish()?` |
 //! | another distribution, a transpose | `world.redistribute(&rows, &a, &columns, &mut b)?` |
-//! | `MPI_File_open`, … | `world.create(path)?`, `open`: a `File` |
+//! | `MPI_File_open`, … | `world.create(path)?`, `open`, then `write(&part, &a)?`, `read(&part, &mut a)?` |
+//! | `MPI_File_write_at_all`, … | `file.write_at_all(bytes, &x)?`, `read_at_all`, `append(&x)?` |
 //! | `MPI_Win_create`, … | `world.window(&mut values, \|window\| …)?` |
 //! | anything else | rsmpi's calls: a `Comm` dereferences to rsmpi's communicator |
 //!

@@ -23,7 +23,7 @@ impl<C: Handle> Comm<C> {
     ///         let next = (world.rank() + 1) % world.size();
     ///         let previous = (world.rank() + world.size() - 1) % world.size();
     ///         let own = vec![world.rank() as f64; 1000];
-    ///         let mut others = Vec::new();
+    ///         let mut others = Vec::<f64>::new();
     ///         world.exchange([(next, &own)], [(previous, &mut others)])?;
     ///         assert_eq!(others, vec![previous as f64; 1000]);
     ///         Ok(())

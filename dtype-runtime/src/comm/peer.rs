@@ -10,11 +10,12 @@ use crate::{
     message::fixed,
     mpi::{Usable, ready},
     wire::{
-        carried::{Incoming, arrive, arrive_into},
+        carried::{Receiving, arrive, value_of},
         owned::someone,
-        receive::{Posted, receive},
+        receive::receive,
         request::{Address, Channel, Matched, Request},
         transfer::Transfer,
+        waiting::{Waiting, is_nothing_awaited, meanwhile, progress},
     },
 };
 
@@ -199,7 +200,7 @@ impl<'c> Peer<'c> {
         let mpi = &ready()?;
         let mut sending = message.carried(false)?.start(mpi, Wire::Packed, false, self.destination(mpi)?)?;
         let received = message.incoming().receive(mpi, self.options.wire, self.source(mpi)?);
-        sending.is_sent(mpi, true)?;
+        meanwhile(mpi, || sending.is_sent(mpi, false))?;
         received.map(|_| ())
     }
 
@@ -212,6 +213,9 @@ impl<'c> Peer<'c> {
 /// Receives a value, and returns the address of its sender.
 fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, Address), Error> {
     let from = someone(from)?;
+    if !is_nothing_awaited() && wire != Wire::Segments {
+        return value_of(mpi, Waiting::new(from, T::KEPT).wait(mpi)?);
+    }
     if let (Some(plain), Transfer::Whole(making)) = (const { fixed::<T>() }, wire.transfer()) {
         let mut value = MaybeUninit::uninit();
         // SAFETY: 1, since `receive` returns an error unless it has received all bytes.
@@ -379,8 +383,8 @@ impl<'c> StartedPeer<'c> {
         Ok(Pending::new(Sent(request)))
     }
 
-    /// Starts to receive a value (`MPI_Irecv`). If the size of a value is not known from its type, MPI is
-    /// asked for the message by [`is_done`](Pending::is_done) and [`finish`](Pending::finish) only.
+    /// Starts to receive a value (`MPI_Irecv`). Calls of this thread that wait for a transfer between two
+    /// ranks, and [`is_done`](Pending::is_done), look for the message; collective calls do not.
     ///
     /// # Errors
     /// The errors of [`Peer::receive`], from [`finish`](Pending::finish).
@@ -388,7 +392,7 @@ impl<'c> StartedPeer<'c> {
     pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>, Error> {
         let mpi = &ready()?;
         let from = someone(self.0.source(mpi)?)?;
-        Ok(Pending::new(AwaitedValue::<T> { from, arrived: None, communicator: PhantomData }))
+        Ok(Pending::new(AwaitedValue::<T>(Waiting::new(from, T::KEPT), PhantomData)))
     }
 
     /// Starts to receive a message into memory that is there. The memory is borrowed until
@@ -403,12 +407,7 @@ impl<'c> StartedPeer<'c> {
     {
         let mpi = &ready()?;
         let from = self.0.source(mpi)?;
-        let mut place = place.incoming();
-        let posted = match place.split() {
-            Ok(exact) => Some(Posted::new(mpi, exact, from)?),
-            Err(_) => None,
-        };
-        Ok(Pending::new(AwaitedPlace { place, posted, from, arrived: None }))
+        Ok(Pending::new(Receiving::start(mpi, place.incoming(), from)?))
     }
 }
 
@@ -417,77 +416,36 @@ struct Sent(Request);
 
 impl State<()> for Sent {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        progress(mpi);
         self.0.is_sent(mpi, false)
     }
 
     fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
-        self.0.is_sent(mpi, true).map(|_| ())
+        meanwhile(mpi, || self.0.is_sent(mpi, false))
     }
 }
 
 /// A value that is being received, whose size is not known.
-struct AwaitedValue<'c, T> {
-    from: Address,
-    arrived: Option<Result<T, Error>>,
-    communicator: PhantomData<&'c T>,
-}
+struct AwaitedValue<'c, T>(Waiting, PhantomData<&'c T>);
 
 impl<T: FromMessage> State<T> for AwaitedValue<'_, T> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        if self.arrived.is_none() {
-            self.arrived = Matched::look_for(mpi, self.from)?.map(|matched| arrive(mpi, matched));
-        }
-        Ok(self.arrived.is_some())
+        Ok(self.0.is_done(mpi))
     }
 
     fn finish(self: Box<Self>, mpi: &Usable) -> Result<T, Error> {
-        match self.arrived {
-            Some(arrived) => arrived,
-            None => arrive(mpi, Matched::wait_for(mpi, self.from)?),
-        }
+        value_of(mpi, self.0.wait(mpi)?).map(|(value, _)| value)
     }
 }
 
-/// A place that a message is being received into.
-struct AwaitedPlace<'a> {
-    place: Incoming<'a>,
-    /// The receive that has been started, if the place takes a message of its size.
-    posted: Option<Posted>,
-    from: Address,
-    arrived: Option<Result<(), Error>>,
-}
-
-impl AwaitedPlace<'_> {
-    fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
-        if self.arrived.is_some() || self.from.is_nobody() {
-            return Ok(true);
-        }
-        self.arrived = match (self.place.split(), &mut self.posted) {
-            (Ok(exact), Some(posted)) => {
-                posted.advance(mpi, exact, wait).map(|status| status.map(|_| ())).transpose()
-            }
-            (Err(value), _) => {
-                let matched = if wait {
-                    Some(Matched::wait_for(mpi, self.from)?)
-                } else {
-                    Matched::look_for(mpi, self.from)?
-                };
-                matched.map(|matched| arrive_into(mpi, matched, value))
-            }
-            (Ok(_), None) => Some(Ok(())),
-        };
-        Ok(self.arrived.is_some())
-    }
-}
-
-impl State<()> for AwaitedPlace<'_> {
+impl State<()> for Receiving<'_> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        self.advance(mpi, false)
+        Ok(self.advance(mpi))
     }
 
     fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
-        while !self.advance(mpi, true)? {}
-        self.arrived.unwrap_or(Ok(()))
+        meanwhile(mpi, || Ok(self.advance(mpi)))?;
+        self.outcome()
     }
 }
 

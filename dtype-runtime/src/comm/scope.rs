@@ -8,14 +8,14 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
-use super::{Comm, Handle, Message, Peer, Place};
+use super::{Comm, Handle, Message, Peer, Place, run::end_of_run};
 use crate::{
     Error, Wire,
     mpi::{Usable, ready},
     wire::{
-        carried::{Carried, Incoming, arrive_into},
-        receive::Posted,
-        request::{Address, Matched, Request},
+        carried::{Carried, Receiving},
+        request::Request,
+        waiting::meanwhile,
     },
 };
 
@@ -46,6 +46,9 @@ impl<C: Handle> Comm<C> {
     /// }
     /// ```
     ///
+    /// If the function returns an error, nothing more is received, but the call waits for what it has sent.
+    /// If it panics within [`run`](super::run()), the job ends.
+    ///
     /// # Errors
     /// The error of the function; otherwise the first error of a transfer: those of
     /// [`Peer::send`] and [`Peer::receive_into`].
@@ -57,14 +60,39 @@ impl<C: Handle> Comm<C> {
         let transfers = ManuallyDrop::new(RefCell::default());
         let scope = Scope { communicator: self, transfers, lifetime: PhantomData };
         let result = catch_unwind(AssertUnwindSafe(|| function(&scope)));
-        let transfers = scope.transfers.take();
-        // If the function has panicked, dropping the transfers completes them.
-        let result = result.unwrap_or_else(|panic| resume_unwind(panic));
-        let mut first = Ok(());
-        for transfer in transfers {
-            first = first.and(transfer.finish(mpi));
+        let mut transfers = scope.transfers.take();
+        let result = match result {
+            Ok(result) => result,
+            Err(panic) => {
+                // Nobody waits for what would be received, and dropping the sends waits for them.
+                transfers.retain(|transfer| matches!(transfer, Transfer::Send { .. }));
+                end_of_run();
+                drop(transfers);
+                resume_unwind(panic)
+            }
+        };
+        if result.is_err() {
+            transfers.retain(|transfer| matches!(transfer, Transfer::Send { .. }));
         }
-        result.and_then(|value| first.map(|()| value))
+        let mut sent = Ok(());
+        meanwhile(mpi, || {
+            let mut are_done = true;
+            for transfer in &mut transfers {
+                match transfer.advance(mpi) {
+                    Ok(is_done) => are_done &= is_done,
+                    Err(error) => sent = sent.clone().and(Err(error)),
+                }
+            }
+            Ok(are_done)
+        })?;
+        let value = result?;
+        let mut first = sent;
+        for transfer in transfers {
+            if let Transfer::Receive(receiving) = transfer {
+                first = first.and(receiving.outcome());
+            }
+        }
+        first.map(|()| value)
     }
 }
 
@@ -79,35 +107,21 @@ pub struct Scope<'scope, 'env, C> {
 }
 
 /// A transfer of a scope.
-struct Transfer<'scope> {
-    // Dropped first, which completes it.
-    request: Option<Request>,
-    /// The message that is sent.
-    _message: Option<Carried<'scope>>,
-    received: Option<Received<'scope>>,
-}
-
-/// A receive of a scope.
-struct Received<'scope> {
-    place: Incoming<'scope>,
-    posted: Option<Posted>,
-    from: Address,
+enum Transfer<'scope> {
+    /// A request that sends a message. The message is dropped after it.
+    Send {
+        request: Request,
+        _message: Carried<'scope>,
+    },
+    Receive(Receiving<'scope>),
 }
 
 impl Transfer<'_> {
-    fn finish(mut self, mpi: &Usable) -> Result<(), Error> {
-        if let Some(request) = &mut self.request {
-            request.is_sent(mpi, true)?;
-        }
-        let Some(Received { place, posted, from }) = &mut self.received else { return Ok(()) };
-        match (place.split(), posted) {
-            (Ok(exact), Some(posted)) => {
-                while posted.advance(mpi, exact, true)?.is_none() {}
-                Ok(())
-            }
-            (Ok(_), None) => Ok(()),
-            (Err(_), _) if from.is_nobody() => Ok(()),
-            (Err(value), _) => arrive_into(mpi, Matched::wait_for(mpi, *from)?, value),
+    /// Makes progress without waiting. Returns `true` if the transfer is complete.
+    fn advance(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        match self {
+            Self::Send { request, .. } => request.is_sent(mpi, false),
+            Self::Receive(receiving) => Ok(receiving.advance(mpi)),
         }
     }
 }
@@ -150,8 +164,7 @@ impl<'scope> ScopedPeer<'scope> {
         // SAFETY: the scope keeps the message until the request is complete or dropped, and it ends before
         // what the message borrows.
         let request = unsafe { message.start_unborrowed(mpi, self.peer.options.wire, to) }?;
-        let transfer = Transfer { request: Some(request), _message: Some(message), received: None };
-        self.transfers.borrow_mut().push(transfer);
+        self.transfers.borrow_mut().push(Transfer::Send { request, _message: message });
         Ok(())
     }
 
@@ -163,13 +176,8 @@ impl<'scope> ScopedPeer<'scope> {
     pub fn receive_into<M: Place + ?Sized>(&self, place: &'scope mut M) -> Result<(), Error> {
         let mpi = &ready()?;
         let from = self.peer.source(mpi)?;
-        let mut place = place.incoming();
-        let posted = match place.split() {
-            Ok(exact) => Some(Posted::new(mpi, exact, from)?),
-            Err(_) => None,
-        };
-        let received = Some(Received { place, posted, from });
-        self.transfers.borrow_mut().push(Transfer { request: None, _message: None, received });
+        let receiving = Receiving::start(mpi, place.incoming(), from)?;
+        self.transfers.borrow_mut().push(Transfer::Receive(receiving));
         Ok(())
     }
 }

@@ -3,13 +3,15 @@
 
 use std::{marker::PhantomData, ops::Range};
 
+use ::mpi::ffi::MPI_Status;
+
 use super::{
     Wire,
     attach::descriptions_on,
     blocks::MemoryBlocks,
-    frame::checks,
+    frame::{checks, fits},
     owned::{self, LONG},
-    receive::{is_of, receive},
+    receive::{Posted, is_of, receive},
     request::{Address, Matched, Request},
     send,
     sendable::{
@@ -17,6 +19,7 @@ use super::{
         sealed::{Read, Write},
     },
     transfer::{Making, Transfer, is_faster_typed},
+    waiting::{Found, Waiting, is_awaited, is_nothing_awaited, meanwhile},
 };
 use crate::{
     Error, FromMessage, MpiMessage,
@@ -61,7 +64,7 @@ pub(super) fn failed(bytes: &[u8]) -> Option<Error> {
         let Carried::Owned(encoded) = &failed else { return None };
         encoded.parts().1 == bytes
     };
-    is_failed.then(|| malformed("this rank had no value to send, and got an error itself"))
+    is_failed.then(|| malformed("that rank had no value to send, and got an error itself"))
 }
 
 impl Carried<'_> {
@@ -81,6 +84,11 @@ impl Carried<'_> {
 
     /// Sends the message, and waits until it has been sent.
     pub(crate) fn send(self, mpi: &Usable, wire: Wire, to: Address) -> Result<(), Error> {
+        if !is_nothing_awaited() && wire != Wire::Segments {
+            // SAFETY: 1, since the message lives until the request has been dropped.
+            let mut sending = unsafe { self.start_unborrowed(mpi, wire, to) }?;
+            return meanwhile(mpi, || sending.is_sent(mpi, false));
+        }
         match self {
             Self::Owned(encoded) => {
                 let encoded = owned::whole(encoded);
@@ -104,7 +112,8 @@ impl Carried<'_> {
             Self::Owned(encoded) => unsafe { owned::outgoing(encoded) }?,
             _ => send::outgoing(mpi, self.read(), making, to)?,
         };
-        outgoing.start_synchronous(mpi, to)?.is_sent(mpi, true).map(|_| ())
+        let mut sending = outgoing.start_synchronous(mpi, to)?;
+        meanwhile(mpi, || sending.is_sent(mpi, false))
     }
 
     /// Starts to send the message in the fastest way. It is borrowed until the request is complete.
@@ -393,6 +402,13 @@ impl<'a> Incoming<'a> {
     /// Receives a message, and returns the address of the sender. Nothing is written if the source is
     /// `MPI_PROC_NULL`.
     pub(crate) fn receive(&mut self, mpi: &Usable, wire: Wire, from: Address) -> Result<Address, Error> {
+        if from.is_nobody() {
+            return Ok(from);
+        }
+        if !is_nothing_awaited() && wire != Wire::Segments {
+            let found = Waiting::new(from, self.kept()).wait(mpi)?;
+            return self.take(mpi, found);
+        }
         match self.split() {
             Ok(exact) => {
                 let status = match wire.transfer() {
@@ -404,7 +420,6 @@ impl<'a> Incoming<'a> {
                 };
                 Ok(Address { rank: status.source_rank(), tag: status.tag(), ..from })
             }
-            Err(_) if from.is_nobody() => Ok(from),
             Err(value) => {
                 let matched = Matched::wait_for(mpi, from)?;
                 let sender = matched.sender();
@@ -413,6 +428,95 @@ impl<'a> Incoming<'a> {
             }
         }
     }
+
+    /// Returns the alignment of received memory that the value can keep, or 0.
+    pub(crate) fn kept(&mut self) -> usize {
+        if checks() { 0 } else { self.split().map_or_else(|value| value.kept(), |_| 0) }
+    }
+
+    /// Writes a message that has arrived, and returns the address of the sender.
+    pub(crate) fn take(&mut self, mpi: &Usable, found: Found) -> Result<Address, Error> {
+        let (sender, status) = (found.sender, found.status);
+        let taken = match self.split() {
+            Ok(exact) => found.read(|message| {
+                let bytes = message.bytes();
+                if checks()
+                    && let Some(descriptions) = descriptions_on(mpi, sender.communicator)?
+                {
+                    descriptions.compare(mpi, exact, bytes, &status)?;
+                }
+                fits(exact, bytes.len(), Some((sender.rank, sender.tag)))?;
+                exact.unpack(bytes)
+            }),
+            Err(value) => {
+                let values = value.values();
+                found.read(|message| {
+                    made_of(mpi, values, (sender, &status), message, |message| value.arrived_into(message))
+                })
+            }
+        };
+        taken.map_err(|error| is_of(error, sender))?;
+        Ok(sender)
+    }
+}
+
+/// A receive that has been started, into a place.
+pub(crate) struct Receiving<'a> {
+    place: Incoming<'a>,
+    how: How,
+    outcome: Option<Result<(), Error>>,
+}
+
+/// The way in which a message is received into a place.
+enum How {
+    /// MPI receives it: the place takes a message of its size.
+    Posted(Posted),
+    /// It is looked for: the place takes what comes, or an earlier receive could take the message.
+    Awaited(Waiting),
+}
+
+impl<'a> Receiving<'a> {
+    /// Starts to receive a message.
+    pub(crate) fn start(mpi: &Usable, mut place: Incoming<'a>, from: Address) -> Result<Self, Error> {
+        let kept = place.kept();
+        let how = match place.split() {
+            Ok(exact) if from.is_nobody() || !is_awaited(from) => How::Posted(Posted::new(mpi, exact, from)?),
+            _ => How::Awaited(Waiting::new(from, kept)),
+        };
+        let is_nothing = from.is_nobody() && matches!(how, How::Awaited(_));
+        Ok(Self { place, how, outcome: is_nothing.then_some(Ok(())) })
+    }
+
+    /// Makes progress without waiting. Returns `true` if the message has been received.
+    pub(crate) fn advance(&mut self, mpi: &Usable) -> bool {
+        let Self { place, how, outcome } = self;
+        if outcome.is_none() {
+            *outcome = match how {
+                How::Posted(posted) => match place.split() {
+                    Ok(exact) => posted.advance(mpi, exact, false).map(|done| done.map(|_| ())).transpose(),
+                    Err(_) => Some(Ok(())),
+                },
+                How::Awaited(waiting) if waiting.is_done(mpi) => {
+                    Some(waiting.wait(mpi).and_then(|found| place.take(mpi, found)).map(|_| ()))
+                }
+                How::Awaited(_) => None,
+            };
+        }
+        outcome.is_some()
+    }
+
+    /// Returns the outcome of a receive that is complete.
+    pub(crate) fn outcome(self) -> Result<(), Error> {
+        self.outcome.unwrap_or(Err(Error::NotStarted { what: "the receive" }))
+    }
+}
+
+/// Makes a value of a message that has arrived.
+pub(crate) fn value_of<T: FromMessage>(mpi: &Usable, found: Found) -> Result<(T, Address), Error> {
+    let (sender, status) = (found.sender, found.status);
+    let made = found
+        .read(|message| made_of(mpi, T::VALUES, (sender, &status), message, |message| T::arrived(message)));
+    Ok((made.map_err(|error| is_of(error, sender))?, sender))
 }
 
 /// Receives a message that has been matched, and makes its value.
@@ -444,19 +548,28 @@ fn arrive_with<R>(
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let (sender, status) = (matched.sender(), matched.status);
-    let Some(of) = values else {
-        return owned::receive(mpi, matched, kept, make).map_err(|error| is_of(error, sender));
-    };
-    let descriptions = if checks() { descriptions_on(mpi, sender.communicator)? } else { None };
-    let kept = if checks() { 0 } else { kept };
-    let made = owned::receive(mpi, matched, kept, |message| {
-        if let Some(descriptions) = descriptions {
-            let described = PlainValues::described(of, message.bytes().len());
-            descriptions.compare(mpi, &described, message.bytes(), &status)?;
-        }
-        packed(of, message, make)
-    });
+    let kept = if checks() && values.is_some() { 0 } else { kept };
+    let made =
+        owned::receive(mpi, matched, kept, |message| made_of(mpi, values, (sender, &status), message, make));
     made.map_err(|error| is_of(error, sender))
+}
+
+/// Makes something of a message: see [`arrive_with`]. In the checked mode, its description is compared.
+fn made_of<R>(
+    mpi: &Usable,
+    values: Option<&'static ValueType>,
+    (sender, status): (Address, &MPI_Status),
+    message: Message<'_>,
+    make: impl FnOnce(Message<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let Some(of) = values else { return make(message) };
+    if checks()
+        && let Some(descriptions) = descriptions_on(mpi, sender.communicator)?
+    {
+        let described = PlainValues::described(of, message.bytes().len());
+        descriptions.compare(mpi, &described, message.bytes(), status)?;
+    }
+    packed(of, message, make)
 }
 
 /// Converts the transferred bytes of values to packed bytes, if they differ, and passes them to `make`.

@@ -15,6 +15,7 @@ use super::{
     send::Sending,
     sendable::sealed::{Read, Write},
     transfer::{Making, is_faster_typed},
+    waiting::meanwhile,
 };
 use crate::{
     Error,
@@ -193,7 +194,7 @@ pub(crate) fn at_once(
         first = first.and(receive(number));
     }
     for mut sending in under_way {
-        first = first.and(sending.is_sent(mpi, true).map(|_| ()));
+        first = first.and(meanwhile(mpi, || sending.is_sent(mpi, false)));
     }
     first
 }

@@ -107,6 +107,7 @@ mod send;
 pub(crate) mod sendable;
 mod table;
 pub(crate) mod transfer;
+pub(crate) mod waiting;
 mod window;
 
 pub use attach::attach;

@@ -426,7 +426,7 @@ pub(crate) fn someone(from: Address) -> Result<Address, Error> {
 }
 
 /// Receives a message into memory that is large enough for it.
-fn received(mpi: &Usable, matched: Matched, memory: OwnedMemory) -> Result<OwnedMemory, Error> {
+pub(super) fn received(mpi: &Usable, matched: Matched, memory: OwnedMemory) -> Result<OwnedMemory, Error> {
     let (size, bytes) = (matched.size, Bytes::of(matched.size)?);
     // SAFETY: MPI writes `size` bytes, and `receive_at` returns an error if not. There is room for them, so
     // that 1 and 2 of `receive_at` hold.

@@ -50,6 +50,44 @@ pub fn pending(world: &SimpleCommunicator) {
         world.peer(next).swap(&mut values).unwrap();
         assert_eq!(values, [next; 3]);
     }
+    // Messages are received in the order of the receives, also if one takes what comes.
+    let (x, y) = (vec![1.0; 3], vec![2.0; 3]);
+    for is_first in [true, false] {
+        let (mut p, mut q, mut r) = (Vec::<f64>::new(), [0.0; 3], [0.0; 3]);
+        let from = world.peer(previous).start();
+        let to = world.peer(next);
+        if size > 1 {
+            let sends =
+                [to.start().send(&x).unwrap(), to.start().send(&y).unwrap(), to.start().send(&x).unwrap()];
+            let first = from.receive_into(&mut p).unwrap();
+            let second = from.receive_into(&mut q).unwrap();
+            if is_first {
+                first.finish().unwrap();
+                second.finish().unwrap();
+                world.peer(previous).receive_into(&mut r).unwrap();
+            } else {
+                world.peer(previous).receive_into(&mut r).unwrap();
+                second.finish().unwrap();
+                first.finish().unwrap();
+            }
+            assert_eq!((&p, &q[..], &r[..]), (&x, &y[..], &x[..]));
+            for send in sends {
+                send.finish().unwrap();
+            }
+        }
+    }
+    // A long message arrives while this rank waits for its own.
+    let long = vec![rank as f64; 1_000_000];
+    let receiving = world.peer(previous).start().receive::<Vec<f64>>().unwrap();
+    let sending = world.peer(next).start().send(&long).unwrap();
+    sending.finish().unwrap();
+    assert_eq!(receiving.finish().unwrap(), vec![previous as f64; 1_000_000]);
+    if size > 1 {
+        let receiving = world.peer(previous).start().receive::<Vec<f64>>().unwrap();
+        world.peer(next).send(&long).unwrap();
+        assert_eq!(receiving.finish().unwrap(), vec![previous as f64; 1_000_000]);
+    }
+    drop(world.peer(previous).start().receive::<String>().unwrap());
     // A list in a struct.
     let (mut above, mut below) = ([0.0; 4], Vec::<f32>::new());
     let halo = vec![
@@ -92,13 +130,32 @@ pub fn scopes(world: &SimpleCommunicator) {
     assert_eq!(numbers, vec![previous as f64; 1_000_000]);
     assert_eq!(texts, vec![format!("rank {previous}"); 1000]);
     assert_eq!(ghosts, [[previous as u16; 30]; 2]);
-    // After an error of the function, all transfers end.
-    let result: Result<()> = world.scope(|scope| {
-        scope.peer(next).send(&long)?;
-        scope.peer(previous).receive_into(&mut numbers[..])?;
-        scope.peer(size).send(&long)
-    });
-    assert!(matches!(result, Err(Error::Rank { .. })));
+    // What takes what comes is received in turn, also if the sends come first.
+    let (x, y) = (vec![1.0; 3], vec![2.0; 3]);
+    let (mut p, mut q, mut others) = (Vec::<f64>::new(), [0.0; 3], Vec::<f64>::new());
+    world
+        .scope(|scope| {
+            let (to, from) = (scope.peer(next), scope.peer(previous));
+            to.send(&x)?;
+            to.send(&y)?;
+            to.send(&long)?;
+            from.receive_into(&mut p)?;
+            from.receive_into(&mut q)?;
+            from.receive_into(&mut others)
+        })
+        .unwrap();
+    assert_eq!((p, &q[..], others), (x, &y[..], vec![previous as f64; 1_000_000]));
+    // After an error of the function, what was sent has been sent, and nothing more is received.
+    if size > 1 {
+        let receiving = world.peer(previous).start().receive::<Vec<f64>>().unwrap();
+        let result: Result<()> = world.scope(|scope| {
+            scope.peer(next).send(&long)?;
+            scope.peer(previous).tag(5).receive_into(&mut numbers[..])?;
+            scope.peer(size).send(&long)
+        });
+        assert!(matches!(result, Err(Error::Rank { .. })));
+        assert_eq!(receiving.finish().unwrap(), vec![previous as f64; 1_000_000]);
+    }
     // An error of a transfer is that of the scope.
     let mut short = [0.0; 3];
     let result = world.scope(|scope| {
