@@ -144,7 +144,8 @@ impl<'c> Peer<'c> {
     /// [`Error::Fit`] if the message is not one value, and [`Error::Length`] if it does not consist of whole
     /// values; [`Error::Message`] if it is not an owned message of this type; [`Error::InvalidValue`] if it
     /// holds an invalid value. The message has then been received, and there is no value. With
-    /// `DTYPE_CHECK=1`, [`Error::Mismatch`]. Otherwise those of [`send`](Self::send).
+    /// `DTYPE_CHECK=1`, and if the communicator is [attached](crate::wire::attach()), [`Error::Mismatch`].
+    /// Otherwise those of [`send`](Self::send).
     #[doc(alias = "receive_message")]
     #[doc(alias = "receive_values")]
     pub fn receive<T: FromMessage>(&self) -> Result<T, Error> {

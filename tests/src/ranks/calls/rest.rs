@@ -254,6 +254,7 @@ pub fn parts(world: &SimpleCommunicator) {
     let rows = world.blocks(global, [size, 1]);
     let columns = world.blocks(global, [1, size]).column_major();
     let dealt = world.blocks(global, [1, size]).cyclic([3, 2]);
+    assert!(dealt.indices(1).eq((0..global[1]).filter(|j| j / 2 % size == world.rank())));
     let ghosts = rows.ghosts(2);
     let uneven = columns.widths([[1, 0], [0, 3]]);
     // A rank beyond the grid has nothing.
