@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     Error,
+    engine::Layer,
     types::{Copying, Facts, ValueType, entry::Description},
 };
 
@@ -52,7 +53,7 @@ pub(super) const fn of_array<T: MpiMessage, const N: usize>() -> Option<Plain<[T
             facts: element.facts.elements(N),
             is_bytes: element.is_bytes,
             lazy: || entry_of::<[T; N]>(tree_of_array::<T, N>),
-            plan: || plan_of::<[T; N]>(tree_of_array::<T, N>),
+            plan: || plan_of::<[T; N]>(tree_of_array::<T, N>, layer_of_array::<T, N>),
             copying: Copying {
                 // SAFETY: an array is `N` values.
                 pack: |memory, count, packed| unsafe {
@@ -78,6 +79,11 @@ fn tree_of_array<T: MpiMessage, const N: usize>() -> TypeTree {
     Description::Elements(element.lazy, N, element.size).tree().into_owned()
 }
 
+fn layer_of_array<T: MpiMessage, const N: usize>() -> Layer {
+    let element = const { or_nothing::<T>() };
+    (element.plan)().layer().repeated(N, element.size as isize)
+}
+
 /// A tuple.
 ///
 /// # Safety
@@ -99,7 +105,7 @@ pub(super) const fn of_tuple<T: Tuple>() -> Option<Plain<T>> {
             facts: facts_of_tuple::<T>(),
             is_bytes: false,
             lazy: || entry_of::<T>(tree_of_tuple::<T>),
-            plan: || plan_of::<T>(tree_of_tuple::<T>),
+            plan: || plan_of::<T>(tree_of_tuple::<T>, layer_of_tuple::<T>),
             copying: Copying { pack: pack_tuples::<T>, unpack: unpack_tuples::<T>, check: check_tuples::<T> },
         }
     };
@@ -122,6 +128,10 @@ fn tree_of_tuple<T: Tuple>() -> TypeTree {
     let displacements: Vec<_> = T::PARTS.iter().map(|(offset, _)| *offset as i64).collect();
     let children: Vec<_> = T::PARTS.iter().map(|(_, of)| (of.lazy)().solution().tree.clone()).collect();
     TypeTree::structure(displacements, children)
+}
+
+fn layer_of_tuple<T: Tuple>() -> Layer {
+    Layer::sequence(T::PARTS.iter().map(|(offset, of)| (*offset as isize, (of.plan)().layer())))
 }
 
 /// Packs tuples.
@@ -207,3 +217,59 @@ macro_rules! tuples {
 }
 
 for_each_tuple!(tuples);
+
+#[cfg(test)]
+mod tests {
+    use super::{MpiMessage, ValueType};
+    use crate::MpiDatatype;
+
+    /// The plain type is that of the type's own `MpiDatatype`.
+    fn same<T: MpiDatatype + MpiMessage>(value: &T) {
+        let (own, plain) = (ValueType::of::<T>(), T::PLAIN.unwrap().of);
+        let numbers = |of: &ValueType| {
+            let facts = of.facts;
+            let sizes = [of.size, of.align, facts.packed_size, facts.wire_size, of.slice_align()];
+            let kinds =
+                [facts.dense, facts.any_pattern, facts.fixed, facts.complete, facts.receivable, of.is_bytes];
+            (sizes, kinds)
+        };
+        assert_eq!(numbers(own), numbers(plain), "{}", (own.name)());
+        let tree = |of: &ValueType| (of.lazy)().solution().tree.clone();
+        assert_eq!(tree(own), tree(plain), "{}", (own.name)());
+        let [one, other] = [own, plain].map(|of| (of.plan)());
+        assert_eq!((one.packed_size(), one.extent()), (other.packed_size(), other.extent()));
+        let packed = |of: &ValueType| {
+            let mut packed = vec![0; of.packed_size(1)];
+            // SAFETY: 1, by the value; 2, since there is room; 3.
+            unsafe { (of.copying.pack)((&raw const *value).cast_mut().cast(), 1, packed.as_mut_ptr()) };
+            packed
+        };
+        assert_eq!(packed(own), packed(plain), "{}", (own.name)());
+        // Any byte may be the invalid one, and any part of the bytes may be the part that has arrived.
+        let bytes = packed(own);
+        for invalid in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[invalid] = 0xFF;
+            for start in 0..bytes.len() {
+                for end in start..=bytes.len() {
+                    let [one, other] = [own, plain].map(|of| (of.copying.check)(&bytes[start..end], start));
+                    assert_eq!(one.is_err(), other.is_err(), "{} {invalid} {start}..{end}", (own.name)());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_and_tuples_have_one_description() {
+        same(&());
+        same(&(1u8, 0.5f64));
+        same(&(1u8, (0.5f64, 'a'), 2u16));
+        same(&((1u8, 2u64), [(true, 0.5f32); 3]));
+        same(&[(1u8, 'a', [false; 2]); 2]);
+        same(&(1u32, 2u32));
+        same(&[[(1u8, 2u8); 3]; 2]);
+        same(&[('a', 1u64); 0]);
+        same(&([0.5f64; 0], 1u8, ()));
+        same(&(1i64, [1u8; 3], 'z'));
+    }
+}

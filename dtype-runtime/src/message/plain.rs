@@ -15,7 +15,7 @@ use dtype_core::{Bounds, TypeTree};
 use super::{OwnedMemory, Reader, Writer, reader::too_short};
 use crate::{
     Error,
-    engine::Plan,
+    engine::{Layer, Plan},
     types::{
         Copying, Facts, ValueType,
         entry::{COSTS, Description, LazyDatatype, unsolved},
@@ -230,7 +230,7 @@ pub(super) static NOTHING: ValueType = ValueType {
     facts: Facts::EMPTY,
     is_bytes: false,
     lazy: || entry_of::<()>(|| TypeTree::structure([], [])),
-    plan: || plan_of::<()>(|| TypeTree::structure([], [])),
+    plan: || plan_of::<()>(|| TypeTree::structure([], []), || Layer::sequence([])),
     copying: Copying { pack: |_, _, _| {}, unpack: |_, _, _| {}, check: |_, _| Ok(()) },
 };
 
@@ -249,12 +249,10 @@ pub(super) fn entry_of<T>(tree: fn() -> TypeTree) -> &'static LazyDatatype {
     entries.get_or_insert_default().entry(id).or_insert_with(|| Box::leak(Box::new(made)))
 }
 
-/// Returns the plan of an array or a tuple.
-pub(super) fn plan_of<T>(tree: fn() -> TypeTree) -> &'static Plan {
-    entry_of::<T>(tree).plan(|| {
-        let plan = Plan::new(&tree()).expect("a Rust type is smaller than i64::MAX bytes");
-        plan.resized(size_of::<T>() as isize)
-    })
+/// Returns the plan of an array or a tuple. Its layer consists of those of the parts, not of their trees: the
+/// tree of a part may be that of its memory, with the padding.
+pub(super) fn plan_of<T>(tree: fn() -> TypeTree, layer: fn() -> Layer) -> &'static Plan {
+    entry_of::<T>(tree).plan(|| Plan::of_layer(layer(), size_of::<T>() as isize))
 }
 
 /// Values in memory that travel as packed bytes.

@@ -203,7 +203,14 @@ pub fn each_by_each(world: &SimpleCommunicator) {
     all(world, &vec![0u8; 1 << 20], &Vec::new());
     all(world, &Vec::<f64>::new(), &vec![0.5]);
     all(world, &vec![Whole { tag: 1, value: 2 }; 3], &Vec::new());
-    all(world, &Whole { tag: 1, value: 2 }, &Whole { tag: 0, value: 0 });
+    let (whole, other) = (Whole { tag: 1, value: 2 }, Whole { tag: 0, value: 0 });
+    all(world, &whole, &other);
+    all(world, &[whole; 2], &[other; 2]);
+    all(world, &(whole, 3u8), &(other, 0));
+    all(world, &vec![(3u8, [whole; 2], 'a'); 20], &Vec::new());
+    // Values without bytes.
+    all(world, &[(1u8, 'a'); 0], &[(1u8, 'a'); 0]);
+    all(world, &([0.5f64; 0], 1u8), &([0.5; 0], 0));
     // A skipped field gets its default, or stays as it is.
     let node = Node { phase: Phase::Liquid, letter: 'ß', neighbours: Vec::new(), weight: 0.5 };
     let old = Node { phase: Phase::Solid, letter: 'a', neighbours: Vec::new(), weight: 0.0 };
