@@ -8,8 +8,9 @@ use super::{Cartesian, Comm, Handle};
 use crate::{
     Error, MpiDatatype,
     layout::{ArrayLike, ArrayLikeMut, Dimensions, Distributed, Halo, Part, shapes::refused},
+    mpi::ready,
     types::AnyPattern,
-    wire::{File, HaloExchange, Redistribution, Window, window},
+    wire::{File, HaloExchange, Redistribution, Window, members::intracommunicator, window},
 };
 
 impl<C: Handle> Comm<C> {
@@ -40,15 +41,16 @@ impl<C: Handle> Comm<C> {
     /// one are neighbours. All ranks must make this call.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if the grid has not as many places as there are ranks; an error before
-    /// `MPI_Init`, after `MPI_Finalize`, and on a thread that may not call MPI.
+    /// [`Error::Parameter`] if the grid has not as many places as there are ranks; [`Error::Wire`] on an
+    /// intercommunicator; an error before `MPI_Init`, after `MPI_Finalize`, and on a thread that may not call
+    /// MPI.
     #[doc(alias = "create_cartesian_communicator")]
     pub fn cartesian<const D: usize>(
         &self,
         lengths: [usize; D],
         periodic: [bool; D],
     ) -> Result<Comm<CartesianCommunicator>, Error> {
-        let _mpi = &crate::mpi::ready()?;
+        intracommunicator(&ready()?, self.raw_communicator().as_raw())?;
         let places = lengths.iter().fold(1usize, |places, length| places.saturating_mul(*length));
         if places != self.size() {
             let requirement = format!("{}, the number of ranks", self.size());

@@ -144,7 +144,8 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// [`Error::Reduction`] if the function has panicked on another rank, or if another rank has an error;
-    /// this error or [`Error::InvalidValue`] if a rank sends an invalid value; an error if an MPI call fails.
+    /// this error or [`Error::InvalidValue`] if a rank sends an invalid value; [`Error::Wire`] on an
+    /// intercommunicator; an error if an MPI call fails.
     /// A panic of the function on this rank continues after the call.
     #[doc(alias = "all_reduce_with")]
     pub fn all_reduce<M, F>(&self, values: &M, combine: F) -> Result<M::Output, Error>

@@ -166,8 +166,11 @@ impl<const D: usize> Part<D> {
 
     /// Returns a local array whose elements are `value`, ghost cells included: its elements in the order of
     /// the array.
+    ///
+    /// # Panics
+    /// If the local array does not fit memory, as `vec!`.
     pub fn vec<T: Clone>(&self, value: T) -> Vec<T> {
-        vec![value; self.local().iter().product()]
+        vec![value; self.local().into_iter().fold(1, usize::saturating_mul)]
     }
 
     /// Returns the halo of the local array: its ghost cells, with all neighbours.
@@ -275,5 +278,17 @@ mod tests {
         assert!(Part::of(0, [4], [1]).indices(1).next().is_none());
         let large = Part::of(1, [usize::MAX], [2]);
         assert_eq!(large.ranges()[0], usize::MAX / 2 + 1..usize::MAX);
+    }
+
+    #[test]
+    fn the_largest_arrays_have_parts() {
+        let half = usize::MAX / 2 + 1;
+        let cyclic = |rank| Part::of(rank, [usize::MAX], [3]).cyclic([half]).ranges()[0].clone();
+        assert_eq!([0, 1, 2].map(cyclic), [0..half, half..usize::MAX, 0..0]);
+        let part = Part::of(0, [usize::MAX], [1]).ghosts(usize::MAX);
+        assert_eq!((part.local(), part.own()[0].end), ([usize::MAX], usize::MAX));
+        // The number of elements exceeds a `usize`.
+        let matrix = Part::of(0, [1 << (usize::BITS / 2); 2], [1, 1]);
+        assert!(std::panic::catch_unwind(|| matrix.vec(0u8)).is_err());
     }
 }

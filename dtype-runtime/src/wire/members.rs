@@ -33,7 +33,7 @@ pub(crate) fn members<'m>(
 }
 
 /// Checks that a communicator is an intracommunicator.
-pub(super) fn intracommunicator(mpi: &Usable, communicator: MPI_Comm) -> Result<(), Error> {
+pub(crate) fn intracommunicator(mpi: &Usable, communicator: MPI_Comm) -> Result<(), Error> {
     let reason = "this call needs an intracommunicator, but its communicator is an intercommunicator";
     if is_between_groups(mpi, communicator)? { Err(Error::Wire { wire: "packed", reason }) } else { Ok(()) }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use dtype_runtime::{
-    Error, MpiDatatype, Wire, decode,
+    Comm, Error, MpiDatatype, Wire, decode,
     decode::normalize,
     in_session, layout,
     traits::*,
@@ -58,6 +58,30 @@ pub fn threads() {
     drop(universe);
 }
 
+/// Makes calls on a communicator that cannot be used.
+fn calls_refused(world: &Comm<&SimpleCommunicator>, expected: &Error) {
+    let (peer, mut place) = (world.peer(0), 0u8);
+    let refused = [
+        peer.send(&1u8).err(),
+        peer.receive::<u8>().err(),
+        peer.receive_into(&mut place).err(),
+        peer.start().send(&1u8).err(),
+        peer.start().receive::<u8>().err(),
+        world.any().try_receive::<u8>().err(),
+        world.exchange([(0, &1u8)], [(0, &mut place)]).err(),
+        world.scope(|scope| scope.peer(0).send(&1u8)).err(),
+        world.all_gather(&1u8).err(),
+        world.broadcast(0, Some(1u8)).err(),
+        world.all_reduce(&1u8, |a, b| a + b).err(),
+        world.neighbours().sources().err(),
+        world.graph(&[], &[]).err(),
+        world.cartesian([1], [true]).err(),
+        world.window(&mut [1u8], |_| Ok(())).err(),
+        world.open("no file").err(),
+    ];
+    assert!(refused.iter().all(|error| error.as_ref() == Some(expected)), "{refused:?}");
+}
+
 /// Before `MPI_Init` and after `MPI_Finalize`, calls return an error that says so. If a trait of rsmpi does
 /// not allow an error, the call panics with the same text.
 pub fn before_and_after() {
@@ -94,8 +118,11 @@ pub fn before_and_after() {
     }
     let world = universe.world();
     let itself = world.process_at_rank(0);
+    let made_within = Comm::from(&world);
     drop(universe);
     errors(&Error::Finalized);
+    calls_refused(&made_within, &Error::Finalized);
+    calls_refused(&Comm::from(&world), &Error::Finalized);
     // A communicator may still exist after `MPI_Finalize`.
     let (mut into, finalized) = ([0u8; 3], Some(Error::Finalized));
     assert_eq!(itself.send_packed(&1u8).err(), finalized);

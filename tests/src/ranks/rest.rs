@@ -7,7 +7,7 @@ use std::{
 
 use dtype_core::BaseType;
 use dtype_runtime::{
-    Error, MpiDatatype, Wire, decode,
+    Comm, Error, MpiDatatype, Wire, decode,
     decode::normalize,
     layout,
     layout::LayoutDatatype,
@@ -21,7 +21,7 @@ use mpi::{
     datatype::DatatypeRef,
     ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype},
     raw::{AsRaw, FromRaw},
-    topology::SimpleCommunicator,
+    topology::{InterCommunicator, SimpleCommunicator},
     traits::*,
 };
 
@@ -308,6 +308,38 @@ pub fn neighbourhood(world: &SimpleCommunicator) {
     assert_eq!(all, (0..ranks).collect::<Vec<_>>());
 }
 
+/// Makes the calls of this crate between two groups, whose ranks are each other's peers.
+fn calls_between_groups(between: &Comm<&InterCommunicator>, own: &Particle, others: &[Particle]) {
+    assert_eq!(between.all_gather(own).unwrap(), others);
+    assert_eq!(between.all_to_all(&vec![*own; others.len()]).unwrap(), others);
+    let mut received = vec![Particle::sample(99); others.len()];
+    between.all_gather_into(own, &mut received[..]).unwrap();
+    assert_eq!(received, others);
+    received.fill(Particle::sample(99));
+    let sends = (0..others.len()).map(|to| (to, own));
+    between.exchange(sends, received.iter_mut().enumerate()).unwrap();
+    assert_eq!(received, others);
+    received.fill(Particle::sample(99));
+    let transferred = between.scope(|scope| {
+        for (peer, place) in received.iter_mut().enumerate() {
+            scope.peer(peer).send(own)?;
+            scope.peer(peer).receive_into(place)?;
+        }
+        Ok(())
+    });
+    transferred.unwrap();
+    assert_eq!(received, others);
+    let beyond = between.peer(others.len()).send(own);
+    assert!(matches!(beyond, Err(Error::Rank { .. })), "{beyond:?}");
+    assert!(matches!(between.gather(0, own), Err(Error::Wire { .. })));
+    assert!(matches!(between.reduce(0, &1u8, |a, b| a + b), Err(Error::Wire { .. })));
+    assert!(matches!(between.all_reduce(&1u8, |a, b| a + b), Err(Error::Wire { .. })));
+    assert!(matches!(between.scan(&1u8, |a, b| a + b), Err(Error::Wire { .. })));
+    assert!(matches!(between.scan_before(&1u8, |a, b| a + b), Err(Error::Wire { .. })));
+    assert!(matches!(between.neighbours().all_gather(own), Err(Error::Wire { .. })));
+    assert!(matches!(between.cartesian([between.size()], [false]), Err(Error::Wire { .. })));
+}
+
 /// Two groups and an intercommunicator between them: values cross it, typed and packed.
 pub fn between_groups(world: &SimpleCommunicator) {
     let rank = world.rank();
@@ -318,7 +350,7 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let between = unsafe {
         let mut raw: MPI_Comm = ffi::RSMPI_COMM_NULL;
         ffi::MPI_Intercomm_create(group.as_raw(), 0, world.as_raw(), 1 - rank % 2, 5, &raw mut raw);
-        mpi::topology::InterCommunicator::from_raw(raw)
+        InterCommunicator::from_raw(raw)
     };
     // Each group receives the values of the other group, in the order of its ranks.
     let others = (0..world.size()).filter(|other| other % 2 != rank % 2);
@@ -371,6 +403,7 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let refused =
         [root.gather_packed(&1u8), root.broadcast_packed(&mut 1u8), root.scatter_packed_into(&mut 1u8)];
     assert!(refused.iter().all(|refused| matches!(refused, Err(Error::Wire { .. }))), "{refused:?}");
+    calls_between_groups(&Comm::from(&between), &own, &others);
     wire::attach(&between).unwrap();
     let partner = group.rank();
     if partner >= between.remote_size() {
