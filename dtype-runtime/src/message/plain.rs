@@ -2,12 +2,9 @@
 //! derives `MpiDatatype`, is a base type, or is an array or a tuple of such types.
 
 use std::{
-    any::TypeId,
-    collections::HashMap,
     fmt,
     marker::PhantomData,
     mem::{self, MaybeUninit},
-    sync::{PoisonError, RwLock},
 };
 
 use dtype_core::{Bounds, TypeTree};
@@ -18,7 +15,7 @@ use crate::{
     engine::{Layer, Plan},
     types::{
         Copying, Facts, ValueType,
-        entry::{COSTS, Description, LazyDatatype, unsolved},
+        entry::{COSTS, Description, EntriesOfTypes, LazyDatatype, unsolved},
     },
 };
 
@@ -236,17 +233,11 @@ pub(super) static NOTHING: ValueType = ValueType {
 
 /// Returns the entry of an array or a tuple, which is made once in a process.
 pub(super) fn entry_of<T>(tree: fn() -> TypeTree) -> &'static LazyDatatype {
-    static ENTRIES: RwLock<Option<HashMap<TypeId, &'static LazyDatatype>>> = RwLock::new(None);
-    let id = typeid::of::<T>();
-    let found = ENTRIES.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {
-        return entry;
-    }
-    drop(found);
-    let bounds = Bounds::of_extent(size_of::<T>() as i64);
-    let made = LazyDatatype::of(Description::Listed(tree), COSTS, Some(bounds), None, unsolved);
-    let mut entries = ENTRIES.write().unwrap_or_else(PoisonError::into_inner);
-    entries.get_or_insert_default().entry(id).or_insert_with(|| Box::leak(Box::new(made)))
+    static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
+    ENTRIES.get_or_make(typeid::of::<T>(), || {
+        let bounds = Bounds::of_extent(size_of::<T>() as i64);
+        LazyDatatype::of(Description::Listed(tree), COSTS, Some(bounds), None, unsolved)
+    })
 }
 
 /// Returns the plan of an array or a tuple. Its layer consists of those of the parts, not of their trees: the

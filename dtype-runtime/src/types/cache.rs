@@ -8,7 +8,7 @@
 use std::{
     any::TypeId,
     collections::hash_map::Entry,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use dtype_core::TypeTree;
@@ -16,7 +16,7 @@ use foldhash::HashMap;
 
 use super::{
     datatype::MpiDatatype,
-    entry::{LazyDatatype, Wanted},
+    entry::{EntriesOfTypes, LazyDatatype, Wanted},
 };
 
 /// The largest number of layouts in the cache.
@@ -140,17 +140,6 @@ fn numbers(tree: &TypeTree) -> usize {
 
 /// Returns the entry of a type that cannot have a `static` of its own: an array, a tuple or a generic struct.
 pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
-    static ENTRIES: RwLock<Option<HashMap<TypeId, &'static LazyDatatype>>> = RwLock::new(None);
-    let id = TypeId::of::<T>();
-    // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is ignored.
-    let found = ENTRIES.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {
-        return entry;
-    }
-    drop(found);
-    let mut entries = ENTRIES.write().unwrap_or_else(PoisonError::into_inner);
-    entries
-        .get_or_insert_default()
-        .entry(id)
-        .or_insert_with(|| Box::leak(Box::new(LazyDatatype::new::<T>(None))))
+    static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
+    ENTRIES.get_or_make(TypeId::of::<T>(), || LazyDatatype::new::<T>(None))
 }

@@ -1,9 +1,10 @@
 //! Entries of layouts. A layout is solved at first use at the latest, and its MPI datatype is built once.
 
 use std::{
+    any::TypeId,
     borrow::Cow,
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
 #[cfg(feature = "mpi")]
@@ -12,6 +13,7 @@ use dtype_core::{
     BaseType, Bounds, LinearCosts, NodeCosts, Program, Runs, Solution, TypeTree, constant::Solved,
     solve_layout,
 };
+use foldhash::HashMap;
 
 #[cfg(feature = "mpi")]
 use crate::mpi::{Handle, Slot, construct, has_large_counts};
@@ -234,6 +236,28 @@ impl LazyDatatype {
 
     pub(crate) fn type_map(&self) -> Result<Runs, Error> {
         Ok(self.solution().tree.runs()?)
+    }
+}
+
+/// Entries of types that cannot have a `static` of their own. They are never dropped.
+pub(crate) struct EntriesOfTypes(RwLock<Option<HashMap<TypeId, &'static LazyDatatype>>>);
+
+impl EntriesOfTypes {
+    /// Creates a table without entries.
+    pub const fn new() -> Self {
+        Self(RwLock::new(None))
+    }
+
+    /// Returns the entry of a type, which the first call makes.
+    pub fn get_or_make(&self, id: TypeId, make: impl FnOnce() -> LazyDatatype) -> &'static LazyDatatype {
+        // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is ignored.
+        let found = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {
+            return entry;
+        }
+        drop(found);
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        entries.get_or_insert_default().entry(id).or_insert_with(|| Box::leak(Box::new(make())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Messages without type parameters: what is sent, and what is received into. The public traits of messages
 //! return them, so each transfer is compiled once.
 
-use std::{marker::PhantomData, ops::Range};
+use std::{marker::PhantomData, ops::Range, sync::OnceLock};
 
 use ::mpi::ffi::MPI_Status;
 
@@ -16,7 +16,8 @@ use super::{
     send,
     sendable::{
         Span, Typed,
-        sealed::{Read, Write},
+        sealed::{self, Read, Write},
+        the_same_as,
     },
     transfer::{Making, Transfer, is_faster_typed},
     waiting::{Found, Waiting, is_awaited, is_nothing_awaited, meanwhile},
@@ -59,12 +60,11 @@ impl MpiMessage for Failed {
 /// Returns the error of a message that a rank has sent because it had nothing to send, if the bytes are such
 /// a message.
 pub(super) fn failed(bytes: &[u8]) -> Option<Error> {
-    let failed = Carried::failed();
-    let is_failed = bytes.len() == failed.packed_size() && is_message(bytes) && {
-        let Carried::Owned(encoded) = &failed else { return None };
-        encoded.parts().1 == bytes
-    };
-    is_failed.then(|| malformed("that rank had no value to send, and got an error itself"))
+    static FAILED: OnceLock<Vec<u8>> = OnceLock::new();
+    let failed =
+        || FAILED.get_or_init(|| Encoded::of(&Failed, false).map_or(Vec::new(), Encoded::into_bytes));
+    (is_message(bytes) && bytes == failed())
+        .then(|| malformed("that rank had no value to send, and got an error itself"))
 }
 
 impl Carried<'_> {
@@ -186,42 +186,13 @@ impl Borrowing<'_> {
     }
 }
 
-/// Forwards the calls of [`Read`] to the message within.
-macro_rules! read_within {
-    ($type:ty) => {
-        // SAFETY: 1 and 2, since all calls are forwarded to a message that this one borrows or owns.
-        unsafe impl Read for $type {
-            fn packed_size(&self) -> usize {
-                self.read().packed_size()
-            }
-            unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-                // SAFETY: the message within has the same packed size, for which the caller has room.
-                unsafe { self.read().pack(packed) }
-            }
-            fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-                self.read().pack_range(bytes, packed)
-            }
-            fn step(&self) -> usize {
-                self.read().step()
-            }
-            fn span(&self) -> Option<Span> {
-                self.read().span()
-            }
-            fn spacing(&self) -> Option<Spacing> {
-                self.read().spacing()
-            }
-            fn typed(&self) -> Result<Typed, Error> {
-                self.read().typed()
-            }
-            fn plan(&self) -> Plan {
-                self.read().plan()
-            }
-        }
-    };
-}
-
-read_within!(Carried<'_>);
-read_within!(Exact<'_>);
+the_same_as!(read [] Carried<'_>, |message| message.read());
+the_same_as!(write [] Exact<'_>, |place| place.read(), place.write(), {
+    match place {
+        Self::Values(values) => values.any_pattern(),
+        Self::Part(part) => part.any_pattern(),
+    }
+});
 
 /// A range of the packed bytes of a message.
 pub(crate) struct RangeOf<'a> {
@@ -290,28 +261,6 @@ impl Exact<'_> {
             Self::Values(values) => values,
             Self::Part(part) => &mut **part,
         }
-    }
-}
-
-// SAFETY: 1 to 3, since all calls are forwarded to a place that this one borrows mutably.
-unsafe impl Write for Exact<'_> {
-    fn any_pattern(&self) -> bool {
-        match self {
-            Self::Values(values) => values.any_pattern(),
-            Self::Part(part) => part.any_pattern(),
-        }
-    }
-    fn span_mut(&mut self) -> Option<Span> {
-        self.write().span_mut()
-    }
-    fn typed_mut(&mut self) -> Result<Typed, Error> {
-        self.write().typed_mut()
-    }
-    fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        self.write().unpack(packed)
-    }
-    fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
-        self.write().unpack_range(position, packed)
     }
 }
 
@@ -562,22 +511,24 @@ fn made_of<R>(
     message: Message<'_>,
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let Some(of) = values else { return make(message) };
     if checks()
+        && let Some(of) = values
         && let Some(descriptions) = descriptions_on(mpi, sender.communicator)?
     {
         let described = PlainValues::described(of, message.bytes().len());
         descriptions.compare(mpi, &described, message.bytes(), status)?;
     }
-    packed(of, message, make)
+    packed(values, message, make)
 }
 
-/// Converts the transferred bytes of values to packed bytes, if they differ, and passes them to `make`.
-pub(crate) fn packed<R>(
-    of: &ValueType,
+/// Passes a message to `make`: see [`arrive_with`]. The transferred bytes of plain values are converted to
+/// packed bytes, if they differ.
+fn packed<R>(
+    values: Option<&ValueType>,
     message: Message<'_>,
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
+    let Some(of) = values else { return make(message) };
     let (size, found) = (of.facts.wire_size, message.bytes().len());
     let is_whole = if size == 0 { found == 0 } else { found % size == 0 };
     if !is_whole {
@@ -597,19 +548,11 @@ pub(crate) fn packed<R>(
 /// Makes a value of the bytes of a message, which a collective call has brought.
 pub(crate) fn made<T: FromMessage>(bytes: &[u8]) -> Result<T, Error> {
     failed(bytes).map_or(Ok(()), Err)?;
-    let message = Message::Borrowed(bytes);
-    match T::VALUES {
-        Some(of) => packed(of, message, |message| T::arrived(message)),
-        None => T::arrived(message),
-    }
+    packed(T::VALUES, Message::Borrowed(bytes), |message| T::arrived(message))
 }
 
 /// Makes a value of the bytes of a message, which a collective call has brought, in place of another one.
 pub(crate) fn made_into(bytes: &[u8], value: &mut dyn Arrives) -> Result<(), Error> {
     failed(bytes).map_or(Ok(()), Err)?;
-    let message = Message::Borrowed(bytes);
-    match value.values() {
-        Some(of) => packed(of, message, |message| value.arrived_into(message)),
-        None => value.arrived_into(message),
-    }
+    packed(value.values(), Message::Borrowed(bytes), |message| value.arrived_into(message))
 }

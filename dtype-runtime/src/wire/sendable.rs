@@ -247,6 +247,8 @@ macro_rules! the_same_as {
     };
 }
 
+pub(super) use the_same_as;
+
 impl PlainValues<'_> {
     /// Returns the conversion of the values, if a part of them is transferred as bytes.
     fn blocks(&self) -> Option<Result<MemoryBlocks, Error>> {
