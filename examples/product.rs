@@ -24,7 +24,8 @@ fn main() {
 }
 
 fn program(world: &Comm) -> Result {
-    let (rank, size, root) = (world.rank(), world.size(), world.peer(0));
+    let (rank, size) = (world.rank(), world.size());
+    let root = world.peer(0);
 
     let first = std::array::from_fn(|i| std::array::from_fn(|k| (i + 2 * k) as f64));
     // The columns of a matrix that belong to a rank, in a cyclic distribution as in ScaLAPACK.

@@ -47,7 +47,7 @@
 //! Generic code sends and receives `T`, `Vec<T>` and slices of `T: MpiDatatype + FromMessage`, or of
 //! `T: MpiMessage + FromMessage`.
 //!
-//! Whether a value is plain follows from its type alone, never from its length: `[f64; 3]`, `Vec<Particle>`
+//! The type alone makes a value plain or owned, never its length: `[f64; 3]`, `Vec<Particle>`
 //! and `(u8, f64)` are plain, `Option<Particle>` and `(String, f64)` are owned.
 //!
 //! # The calls

@@ -136,7 +136,7 @@ impl<C> Comm<C> {
 impl<C: Handle> Comm<C> {
     /// Returns a rank to send to and to receive from; in an intercommunicator, a rank of the other group.
     ///
-    /// Whether there is such a rank is checked by the call that is made with it.
+    /// A rank that does not exist is an error of the call that is made with it.
     pub fn peer(&self, rank: usize) -> Peer<'_> {
         Peer::new(self.channel(), rank)
     }

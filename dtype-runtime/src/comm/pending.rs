@@ -9,9 +9,9 @@ use crate::{
 
 /// A transfer that has been started. [`finish`](Self::finish) waits for it, and returns what it brings.
 ///
-/// What is sent is free as soon as the transfer has been started. What is received into is borrowed until
-/// `finish`, and is written there. Dropping the transfer waits until what is sent has been sent, and gives up
-/// what is received. Forgetting it is harmless.
+/// A message to send is free as soon as the transfer has been started. A place to receive into is borrowed
+/// until `finish`, and is written there. Dropping the transfer waits until its message has been sent, and
+/// gives up a receive. Forgetting it is harmless.
 #[must_use = "nothing is received before `finish`"]
 pub struct Pending<'a, T = ()> {
     state: Box<dyn State<T> + 'a>,

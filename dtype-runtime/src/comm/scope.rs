@@ -23,8 +23,8 @@ impl<C: Handle> Comm<C> {
     /// Runs a function in which transfers borrow memory of the program. When it ends, the call waits for all
     /// of them.
     ///
-    /// What is sent is not copied: long messages are under way while the program computes. The messages may
-    /// be of any types.
+    /// A message is sent from where it is: long ones are under way while the program computes. The messages
+    /// may be of any types.
     ///
     /// ```no_run
     /// use dtype_runtime::{Result, run};

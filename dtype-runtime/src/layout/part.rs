@@ -73,7 +73,8 @@ impl Part {
 
     /// Returns the range of bytes that contains all values: its first byte, and one past its last byte.
     const fn bounds(&self) -> (usize, usize) {
-        let (mut low, mut high, mut k) = (self.offset, self.offset + self.leaf.of.size, 0);
+        let (mut low, mut high) = (self.offset, self.offset + self.leaf.of.size);
+        let mut k = 0;
         while k < MOST_ARRAYS {
             let (count, stride) = self.arrays[k];
             let reach = count.saturating_sub(1) * stride.unsigned_abs();

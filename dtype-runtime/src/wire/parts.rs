@@ -401,7 +401,8 @@ impl Parts {
     pub fn unpack_into_each(&self, all: &[u8], places: &mut [Incoming<'_>]) -> Result<(), Error> {
         for (rank, place) in places.iter_mut().enumerate() {
             let (range, drawn) = self.part(rank);
-            let (packed, behind, rank) = (&all[range.clone()], &all[range.end..], rank as c_int);
+            let (packed, behind) = (&all[range.clone()], &all[range.end..]);
+            let rank = rank as c_int;
             let whole = 0..packed.len();
             match place.split() {
                 Ok(exact) => {

@@ -104,9 +104,10 @@ impl Slot {
     }
 
     fn receive(&self, mpi: &Usable, matched: Matched) -> Result<Found, Error> {
-        let (sender, status, size) = (matched.sender(), matched.status, matched.size);
-        let memory = if self.kept.is_power_of_two() && size >= LONG {
-            Memory::Owned(owned::received(mpi, matched, OwnedMemory::with_room(size, self.kept)?)?)
+        let (sender, status) = (matched.sender(), matched.status);
+        let memory = if self.kept.is_power_of_two() && matched.size >= LONG {
+            let memory = OwnedMemory::with_room(matched.size, self.kept)?;
+            Memory::Owned(owned::received(mpi, matched, memory)?)
         } else {
             Memory::Spare(owned::receive(mpi, matched, 0, |message| Ok(message.bytes().to_vec()))?)
         };

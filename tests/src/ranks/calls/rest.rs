@@ -14,7 +14,7 @@ pub fn pending(world: &SimpleCommunicator) {
     let world = &Comm::from(world);
     let (rank, size) = (world.rank(), world.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
-    // What is sent is free at once.
+    // A message is free as soon as its transfer has been started.
     let mut own = vec![rank as f64; 100_000];
     let sending = world.peer(next).start().send(&own).unwrap();
     own.fill(-1.0);
@@ -53,7 +53,8 @@ pub fn pending(world: &SimpleCommunicator) {
     // Messages are received in the order of the receives, also if one takes what comes.
     let (x, y) = (vec![1.0; 3], vec![2.0; 3]);
     for is_first in [true, false] {
-        let (mut p, mut q, mut r) = (Vec::<f64>::new(), [0.0; 3], [0.0; 3]);
+        let mut p = Vec::<f64>::new();
+        let (mut q, mut r) = ([0.0; 3], [0.0; 3]);
         let from = world.peer(previous).start();
         let to = world.peer(next);
         if size > 1 {
@@ -110,7 +111,9 @@ pub fn scopes(world: &SimpleCommunicator) {
     let names = vec![format!("rank {rank}"); 1000];
     let matrix = [[rank as u16; 30]; 30];
     let (left, right) = (layout!(u16[30][30] => [.., 0]), layout!(u16[30][30] => [.., 29]));
-    let (mut numbers, mut texts, mut ghosts) = (vec![0.0; 1_000_000], Vec::<String>::new(), [[0u16; 30]; 2]);
+    let mut numbers = vec![0.0; 1_000_000];
+    let mut texts = Vec::<String>::new();
+    let mut ghosts = [[0u16; 30]; 2];
     let (views, [above, below]) = ((left.of(&matrix), right.of(&matrix)), &mut ghosts);
     let sum: f64 = world
         .scope(|scope| {
@@ -130,9 +133,10 @@ pub fn scopes(world: &SimpleCommunicator) {
     assert_eq!(numbers, vec![previous as f64; 1_000_000]);
     assert_eq!(texts, vec![format!("rank {previous}"); 1000]);
     assert_eq!(ghosts, [[previous as u16; 30]; 2]);
-    // What takes what comes is received in turn, also if the sends come first.
+    // Messages arrive in the order of the receives, also if the sends come first.
     let (x, y) = (vec![1.0; 3], vec![2.0; 3]);
-    let (mut p, mut q, mut others) = (Vec::<f64>::new(), [0.0; 3], Vec::<f64>::new());
+    let (mut p, mut q) = (Vec::<f64>::new(), [0.0; 3]);
+    let mut others = Vec::<f64>::new();
     world
         .scope(|scope| {
             let (to, from) = (scope.peer(next), scope.peer(previous));
