@@ -1,8 +1,8 @@
 //! The first messages of a datatype, before it is planned.
 //!
 //! A plan takes a few times as long as reading the arguments that a datatype was made of, so a plan must not
-//! cost more than it can gain. `MPI_Type_commit` only takes a slot in a table of handles. Messages are then
-//! forwarded unchanged until their bytes justify a plan of these arguments.
+//! cost more than it can gain. After `MPI_Type_commit`, messages are counted and forwarded unchanged, until
+//! their bytes justify a plan of these arguments.
 //!
 //! A datatype that is made anew for each message never has enough bytes for a plan, but later datatypes have
 //! the same arguments. From the second datatype with an equal envelope on, the arguments are therefore
@@ -12,39 +12,23 @@
 use std::{
     cell::Cell,
     hash::BuildHasher,
-    os::raw::c_int,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
-use dtype_mpi::{Envelope, number};
+use dtype_mpi::Envelope;
 use dtype_runtime::decode::Contents;
 use foldhash::fast::FixedState;
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{
-    call::usable,
-    engine::Engine,
-    lock::lock,
-    mode,
-    native::{self, MPI_Datatype},
-    peers,
-    policy::LEAST,
+    call::usable, engine::Engine, lock::lock, mode, native::MPI_Datatype, peers, policy::LEAST,
     profile::Profile,
 };
 
-/// The state of a handle that an intercepted call has committed. Each slot belongs to one handle.
-struct Slot {
-    /// The number of the handle, or 0.
-    handle: AtomicUsize,
-    /// `true` if the datatype has a cache entry, as an attribute.
-    is_known: AtomicBool,
-    traffic: Traffic,
-}
-
-/// The messages of an unplanned datatype.
+/// The messages of a counted datatype.
 pub(crate) struct Traffic {
     /// The packed size of one element in bytes, or 0 if it is no `int`.
     size: AtomicUsize,
@@ -66,91 +50,12 @@ impl Traffic {
     pub fn size(&self) -> usize {
         self.size.load(Ordering::Relaxed)
     }
-}
 
-const SLOTS: usize = 1 << 12;
-
-static COMMITTED: [Slot; SLOTS] = [const {
-    Slot { handle: AtomicUsize::new(0), is_known: AtomicBool::new(false), traffic: Traffic::new(0) }
-}; SLOTS];
-
-fn slot(handle: usize) -> &'static Slot {
-    // Pointers are multiples of 16 or more; integer handles differ in their last bits.
-    &COMMITTED[(handle ^ handle >> 4 ^ handle >> 16) % SLOTS]
-}
-
-/// The state of a handle, as far as it is known without asking the library.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// A handle without a slot: predefined, not committed by an intercepted call, or another handle has the
-    /// slot.
-    Unknown,
-    /// A committed datatype without a cache entry.
-    Unplanned,
-    /// A datatype with a cache entry.
-    Known,
-}
-
-/// Returns the state of a handle.
-#[inline]
-pub(crate) fn state(datatype: MPI_Datatype) -> State {
-    let handle = number(datatype);
-    let slot = slot(handle);
-    match slot.handle.load(Ordering::Acquire) {
-        found if found != handle || handle == 0 => State::Unknown,
-        _ if slot.is_known.load(Ordering::Relaxed) => State::Known,
-        _ => State::Unplanned,
-    }
-}
-
-/// Returns `true` if a datatype is unplanned, and messages of `count` elements are too small to count for a
-/// plan. Accepts invalid handles.
-#[inline]
-pub(crate) fn is_small(datatype: MPI_Datatype, count: usize) -> bool {
-    if state(datatype) != State::Unplanned {
-        return false;
-    }
-    let size = slot(number(datatype)).traffic.size();
-    size.checked_mul(count).is_some_and(|bytes| bytes < LEAST)
-}
-
-/// Takes the slot of a datatype that has just been committed. Returns `false` if another handle has the slot.
-///
-/// # Safety
-/// Promises 1 and 2 for the datatype.
-#[inline]
-pub(crate) unsafe fn committed(datatype: MPI_Datatype) -> bool {
-    let handle = number(datatype);
-    let slot = slot(handle);
-    let taken = slot.handle.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Acquire);
-    if taken.is_err_and(|other| other != handle) {
-        return false;
-    }
-    slot.is_known.store(false, Ordering::Relaxed);
-    let mut size: c_int = 0;
-    // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
-    unsafe { native::MPI_Type_size(datatype, &raw mut size) };
-    slot.traffic.size.store(usize::try_from(size).unwrap_or(0), Ordering::Relaxed);
-    slot.traffic.bytes.store(0, Ordering::Relaxed);
-    slot.traffic.worth.store(OF_SMALL, Ordering::Release);
-    true
-}
-
-/// Releases the slot of a datatype that is about to be freed.
-#[inline]
-pub(crate) fn freed(datatype: MPI_Datatype) {
-    let handle = number(datatype);
-    // Threads may free one handle at the same time, since `MPI_Type_get_contents` returns it to each. Only
-    // one of them releases the slot, which another handle may then take.
-    let _ = slot(handle).handle.compare_exchange(handle, 0, Ordering::AcqRel, Ordering::Relaxed);
-}
-
-/// Records in the slot of a datatype that the datatype has a cache entry.
-pub(crate) fn is_known_now(datatype: MPI_Datatype) {
-    let handle = number(datatype);
-    let slot = slot(handle);
-    if slot.handle.load(Ordering::Acquire) == handle {
-        slot.is_known.store(true, Ordering::Relaxed);
+    /// Begins to count the messages of another datatype, which has this packed size in bytes.
+    pub fn restart(&self, size: usize) {
+        self.size.store(size, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+        self.worth.store(OF_SMALL, Ordering::Release);
     }
 }
 
@@ -202,7 +107,7 @@ pub(crate) fn preparing<R>(prepare: impl FnOnce() -> R) -> R {
     prepared
 }
 
-/// A message of an unplanned datatype.
+/// A message of a counted datatype.
 #[derive(Clone, Copy)]
 pub(crate) struct Message {
     /// The number of elements.
@@ -213,25 +118,20 @@ pub(crate) struct Message {
     pub is_collective: bool,
 }
 
-/// Plans an unplanned datatype that has a slot, as [`planned_by`].
-///
-/// # Safety
-/// Promises 1 and 2 for the datatype.
-pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option<Arc<Profile>> {
-    // SAFETY: promises 1 and 2 for the datatype.
-    unsafe { planned_by(&slot(number(datatype)).traffic, datatype, message) }
+/// The state that follows for a counted datatype.
+pub(crate) enum Next {
+    /// It is predefined: programs may commit such datatypes, too.
+    Predefined,
+    /// It has the plan of this profile.
+    Planned(Arc<Profile>),
 }
 
-/// Plans an unplanned datatype with this traffic, or finds the plan of equal arguments, if this message
-/// justifies the costs. Returns the profile for the datatype's cache entry, or `None` if there is no plan.
+/// Counts a message of a datatype with this traffic. If the messages justify the costs, plans the datatype,
+/// or finds the plan of equal arguments. Returns `None` if messages are still counted.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
-pub(crate) unsafe fn planned_by(
-    traffic: &Traffic,
-    datatype: MPI_Datatype,
-    message: Message,
-) -> Option<Arc<Profile>> {
+pub(crate) unsafe fn next_state(traffic: &Traffic, datatype: MPI_Datatype, message: Message) -> Option<Next> {
     if !mode::is_on() {
         return None;
     }
@@ -256,9 +156,7 @@ pub(crate) unsafe fn planned_by(
     }
     // SAFETY: promises 1 and 2 for the datatype.
     if unsafe { Envelope::of(&usable(), datatype.into()) }.map_or(0, |envelope| envelope.parts()) == 0 {
-        // Programs may commit predefined datatypes, too, which need no slot.
-        freed(datatype);
-        return None;
+        return Some(Next::Predefined);
     }
     // SAFETY: promises 1 and 2 for the datatype.
     let contents = Contents::of(&unsafe { DatatypeRef::from_raw(datatype.into()) }).ok()?;
@@ -270,7 +168,7 @@ pub(crate) unsafe fn planned_by(
     match (find(&contents), comes_again) {
         (Found::Planned(counted), _) => {
             kind.inspect(Kind::was_found);
-            Some(counted)
+            Some(Next::Planned(counted))
         }
         (Found::Nothing, true) if !is_due && kind.is_some_and(|kind| kind.has_missed()) => {
             remember(contents, None);
@@ -278,8 +176,10 @@ pub(crate) unsafe fn planned_by(
         }
         _ if !has_room => None,
         // Arguments that were read before are expected again, and so are the first new arguments of a kind.
-        (Found::Seen | Found::Nothing, true) => Some(plan(contents, datatype, size)),
-        (Found::Seen | Found::Nothing, false) if is_due => Some(plan(contents, datatype, size)),
+        (Found::Seen | Found::Nothing, true) => Some(Next::Planned(plan(contents, datatype, size))),
+        (Found::Seen | Found::Nothing, false) if is_due => {
+            Some(Next::Planned(plan(contents, datatype, size)))
+        }
         (Found::Seen | Found::Nothing, false) => None,
     }
 }
@@ -291,7 +191,7 @@ const MOST_PLANNED: usize = 1 << 13;
 /// Plans a datatype, and remembers the plan by the datatype's arguments.
 fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Profile> {
     let counted = Profile::new(size);
-    let _ = counted.engine.get_or_init(|| Engine::of(datatype));
+    counted.plan(datatype);
     remember(contents, Some(&counted));
     counted
 }

@@ -11,10 +11,10 @@
 //!   function that it is forwarded to; `absent`: the functions that the MPI library lacks; `mode`: the
 //!   environment variables; `table`: all functions of MPI by their roles; `tools` and `imports`: other tools
 //!   and the program's own imports;
-//! - `first_use`: when a datatype is planned; `datatype_cache`: the plans and packed datatypes of datatypes;
-//!   `engine`: how messages of a datatype are packed; `doubts`: datatypes that the MPI library may pack
-//!   otherwise; `policy`: which messages are packed; `peers` and `truncation_guard`: the search for peers and
-//!   the gap in packed buffers, for the libraries that need them;
+//! - `datatype_state`: the states of a datatype; `datatype_cache`: where its state is kept; `first_use`:
+//!   when it is planned; `engine`: how its messages are packed; `doubts`: datatypes that the MPI library
+//!   may pack otherwise; `policy`: which messages are packed; `peers` and `truncation_guard`: the search
+//!   for peers and the gap in packed buffers, for the libraries that need them;
 //! - `staged`: the program's buffer beside its packed buffer; `requests`: the packed buffers of nonblocking
 //!   and persistent calls; `windows`: those of one-sided calls;
 //! - `calls`: a handler for each kind of call, by chapter of the standard; `exports`: the exported functions,
@@ -44,6 +44,7 @@ mod call;
 mod call_site;
 mod calls;
 mod datatype_cache;
+mod datatype_state;
 mod doubts;
 mod engine;
 mod exports;

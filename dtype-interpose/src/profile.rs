@@ -30,6 +30,7 @@ use mpi::{datatype::DatatypeRef, raw::FromRaw};
 use crate::{
     call::{SUCCESS, usable},
     call_site,
+    doubts::DIFFERS,
     engine::Engine,
     lock::lock,
     mode,
@@ -75,7 +76,7 @@ impl Phase {
 /// A reason why a message is forwarded unchanged.
 #[derive(Clone, Copy)]
 pub(crate) enum Stays {
-    /// Messages of this layout are not packed. [`Engine::reason`], or the error in [`Profile::engine`], says
+    /// Messages of this layout are not packed. [`Engine::reason`], or the error of [`Profile::engine`], says
     /// why.
     Layout,
     Small,
@@ -138,12 +139,15 @@ struct Described {
     decoded: Option<Decoded>,
 }
 
+/// The result of planning: the engine, or the reason why all messages are forwarded.
+type Outcome = Result<Box<Engine>, String>;
+
 /// The profile of a datatype: its engine, and its counts if a report is wanted.
 pub(crate) struct Profile {
     /// The packed size of one element in bytes.
     pub size: usize,
     /// The engine, or the reason why there is none. Unset until a message is large enough to need the engine.
-    pub engine: OnceLock<Result<Box<Engine>, String>>,
+    engine: OnceLock<Outcome>,
     /// The counts and the description, for a report or a verification.
     record: Option<Box<Record>>,
 }
@@ -161,6 +165,40 @@ impl Profile {
     pub fn new(size: usize) -> Arc<Self> {
         let record = is_describing().then(Box::default);
         Arc::new(Self { size, engine: OnceLock::new(), record })
+    }
+
+    /// Creates the profile of a planned datatype. Planning took `nanoseconds`.
+    pub fn of(engine: Box<Engine>, nanoseconds: u64) -> Arc<Self> {
+        let profile = Self::new(engine.size());
+        let _ = profile.engine.set(Ok(engine));
+        profile.spent(Phase::Planning, nanoseconds);
+        profile
+    }
+
+    /// Returns the result of planning, or `None` if the datatype has not been planned.
+    #[inline]
+    pub fn engine(&self) -> Option<&Outcome> {
+        self.engine.get()
+    }
+
+    /// Plans the datatype, if this has not been done.
+    pub fn plan(&self, datatype: MPI_Datatype) -> &Outcome {
+        self.engine.get_or_init(|| {
+            let (engine, took) = timed(|| Engine::of(datatype));
+            self.spent(Phase::Planning, took);
+            let reason = engine.as_ref().err().map(String::as_str);
+            if let (Some(DIFFERS), Some(verified)) = (reason, self.verified()) {
+                verified.is_forwarded(DIFFERS);
+            }
+            engine
+        })
+    }
+
+    /// Returns the packed size of `count` elements in bytes, or `None` if it exceeds an `int`. Such messages
+    /// are forwarded unchanged.
+    #[inline]
+    pub fn bytes(&self, count: usize) -> Option<usize> {
+        self.size.checked_mul(count).filter(|bytes| i32::try_from(*bytes).is_ok())
     }
 
     /// Describes the datatype, if [`is_describing`].

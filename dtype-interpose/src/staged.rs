@@ -13,7 +13,8 @@ use dtype_runtime::pack::{Data, DataMut, PackBuffer, Plan};
 
 use crate::{
     call::{Call, SUCCESS},
-    datatype_cache::{CachedDatatype, is_left_to_the_library, known_with},
+    datatype_cache::{is_left_to_the_library, state_for},
+    datatype_state::State,
     engine::Engine,
     first_use::{Message, is_preparing},
     mode,
@@ -67,7 +68,7 @@ impl Argument {
     pub unsafe fn largest_of<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         // SAFETY: promises 1 and 2 for the datatype, during `'a`.
         let candidate = unsafe { self.counted(blocks, all) }?;
-        if candidate.known.takes(candidate.count) {
+        if candidate.is_admitted() {
             return Some(candidate);
         }
         candidate.stays()
@@ -112,18 +113,20 @@ impl Argument {
     unsafe fn counted<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
         // SAFETY: promises 1 and 2 for the datatype, during `'a`.
-        let known = unsafe { known_with(self.datatype, self.message(count)) }?;
+        let state = unsafe { state_for(self.datatype, self.message(count)) };
+        let profile = state.profile()?;
         if is_counting() {
-            known.counted().note(blocks, all);
+            profile.note(blocks, all);
         }
-        Some(Candidate { known, argument: *self, count, blocks, all })
+        Some(Candidate { state, profile, argument: *self, count, blocks, all })
     }
 }
 
-/// The arguments of a buffer whose datatype has a cache entry.
+/// The arguments of a buffer whose datatype has a profile.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate<'a> {
-    known: &'a CachedDatatype,
+    state: State<'a>,
+    profile: &'a Arc<Profile>,
     argument: Argument,
     count: usize,
     /// The number of messages.
@@ -133,11 +136,17 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    /// Returns `true` if the policy admits the size, as far as the policy is known.
+    #[inline]
+    fn is_admitted(&self) -> bool {
+        self.profile.bytes(self.count).is_some_and(|bytes| self.state.policies().messages.takes(bytes))
+    }
+
     /// Counts a call that is forwarded unchanged because of the layout or the size. Returns `None`.
     #[inline]
     fn stays<R>(&self) -> Option<R> {
         if is_counting() {
-            let why = match (self.known.bytes(self.count), self.known.counted().engine.get()) {
+            let why = match (self.profile.bytes(self.count), self.profile.engine()) {
                 (None, _) => Stays::Large,
                 (Some(_), Some(Err(_))) => Stays::Layout,
                 (Some(_), Some(Ok(engine))) if engine.reason().is_some() => Stays::Layout,
@@ -151,7 +160,7 @@ impl<'a> Candidate<'a> {
 
     /// Counts a call that is forwarded unchanged for the reason `why`.
     fn stays_by(&self, why: Stays) {
-        self.known.counted().note_stay(why, self.blocks);
+        self.profile.note_stay(why, self.blocks);
     }
 
     /// Returns the engine and the count, or `None` if the call is forwarded unchanged.
@@ -169,8 +178,10 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As for [`engine`](Self::engine), for the elements of the message.
     pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<Found<'a>> {
-        let engine = self.known.engine(self.argument.datatype).filter(|_| self.known.takes(self.count));
-        let Some(engine) = engine else { return self.stays() };
+        let engine = self.state.engine(self.argument.datatype);
+        let admits =
+            |engine: &&Engine| self.profile.bytes(self.count).is_some_and(|bytes| engine.gate().takes(bytes));
+        let Some(engine) = engine.filter(admits) else { return self.stays() };
         // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that the call reads.
         unsafe { self.found(call, engine, place, engine.received(self.count).is_some()) }
     }
@@ -180,8 +191,8 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As for [`engine`](Self::engine).
     pub unsafe fn packing(&self, call: &Call) -> Option<Found<'a>> {
-        let bytes = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST);
-        let engine = bytes.and_then(|_| self.known.engine(self.argument.datatype));
+        let bytes = self.profile.bytes(self.count).filter(|bytes| *bytes >= LEAST);
+        let engine = bytes.and_then(|_| self.state.engine(self.argument.datatype));
         let Some(engine) = engine.filter(|engine| bytes.is_some_and(|bytes| engine.packing().takes(bytes)))
         else {
             return self.stays();
@@ -201,10 +212,10 @@ impl<'a> Candidate<'a> {
         call: &Call,
         (count, there): (i64, MPI_Datatype),
     ) -> Option<(Found<'a>, MPI_Datatype)> {
-        let Some(bytes) = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST) else {
+        let Some(bytes) = self.profile.bytes(self.count).filter(|bytes| *bytes >= LEAST) else {
             return self.stays();
         };
-        let Some(engine) = self.known.engine(self.argument.datatype) else { return self.stays() };
+        let Some(engine) = self.state.engine(self.argument.datatype) else { return self.stays() };
         // SAFETY: promises 1 and 2 for both datatypes, and promise 3 for a buffer that the call reads.
         unsafe {
             let (size, is_contiguous) = looked_at(there);
@@ -226,7 +237,9 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As for [`engine_at`](Self::engine_at).
     unsafe fn found(&self, call: &Call, engine: &'a Engine, place: isize, goes: bool) -> Option<Found<'a>> {
-        let Self { known, argument: Argument { buffer, datatype, is_read, .. }, count, blocks, all } = *self;
+        let Self {
+            profile, argument: Argument { buffer, datatype, is_read, .. }, count, blocks, all, ..
+        } = *self;
         if !engine.may_lie_at(buffer) {
             self.stays_by(Stays::Address);
             return None;
@@ -234,7 +247,7 @@ impl<'a> Candidate<'a> {
         if is_counting() {
             let origin = buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
             match (mode::is_on(), goes) {
-                (false, true) => known.counted().note_packable(blocks, all),
+                (false, true) => profile.note_packable(blocks, all),
                 (false, false) => self.stays_by(Stays::Size),
                 (true, _) if call.packs() => {}
                 (true, _) if mode::packs(call.name()) => self.stays_by(Stays::Tool),
@@ -244,10 +257,10 @@ impl<'a> Candidate<'a> {
             if is_read && !is_preparing() {
                 // SAFETY: promises 1 and 2 for the datatype, and promise 3 for the elements from `origin` on,
                 // as the call reads them.
-                unsafe { known.counted().compare(engine, datatype, origin, count) };
+                unsafe { profile.compare(engine, datatype, origin, count) };
             }
         }
-        call.packs().then_some(Found { engine, count, blocks, counted: known.counted() })
+        call.packs().then_some(Found { engine, count, blocks, counted: profile })
     }
 }
 

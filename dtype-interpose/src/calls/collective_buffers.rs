@@ -9,7 +9,6 @@ use super::members::BlockCounts;
 use crate::{
     call::{Call, SUCCESS, list},
     datatype_cache::{is_known, stays},
-    first_use::is_small,
     native::{MPI_Comm, MPI_Datatype, MPI_Request},
     profile::is_counting,
     requests::{Kind, Work, keep},
@@ -68,7 +67,7 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
     #[inline]
     fn stays(self) -> bool {
         let count = self.0.try_into().ok().and_then(|count: i64| usize::try_from(count).ok()).unwrap_or(0);
-        !is_counting() && (stays(self.1, Some(count)) || is_small(self.1, count))
+        !is_counting() && stays(self.1, Some(count))
     }
 
     unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
