@@ -4,6 +4,7 @@
 use std::{
     ffi::CStr,
     os::raw::{c_int, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::{AtomicU8, Ordering},
 };
 
@@ -70,6 +71,12 @@ impl Call {
         self.packs.store(if packs { YES } else { NO }, Ordering::Relaxed);
         packs
     }
+}
+
+/// Runs code that panics only by a fault of this library. If it panics, returns `None`, and the call is
+/// forwarded unchanged.
+pub(crate) fn or_else_plain<R>(run: impl FnOnce() -> Option<R>) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(run)).ok().flatten()
 }
 
 /// Returns a list argument of the program as a slice: empty if `items` is null, or if `count` is 0 or less.

@@ -18,10 +18,11 @@ use std::{
 use dtype_mpi::{Attribute, Envelope, number};
 
 use crate::{
+    argument::Argument,
     call::{list, usable},
     datatype_state::{AGE, CachedDatatype, Policies, State},
     engine::Engine,
-    first_use::{self, Message, Next, Traffic},
+    first_use::{self, Next, Traffic},
     mode,
     native::{self, MPI_Datatype},
     policy::{LEAST, Policy},
@@ -122,12 +123,11 @@ thread_local! {
         const { [const { Cell::new(NOT_SEEN) }; REMEMBERED] };
 }
 
-/// Calls `look` with the cell in which this thread remembers a handle, and the current age.
+/// Calls `look` with the cell in which this thread remembers a handle.
 #[inline]
-fn remembered<R>(handle: usize, look: impl FnOnce(&Cell<Seen>, u64) -> R) -> Option<R> {
-    let age = AGE.load(Ordering::Acquire);
+fn remembered<R>(handle: usize, look: impl FnOnce(&Cell<Seen>) -> R) -> Option<R> {
     // Pointers are multiples of 16 or more; integer handles differ in their last bits.
-    SEEN.try_with(|seen| look(&seen[(handle ^ handle >> 7) % REMEMBERED], age)).ok()
+    SEEN.try_with(|seen| look(&seen[(handle ^ handle >> 7) % REMEMBERED])).ok()
 }
 
 /// Returns the entry of a datatype, or `None` if the datatype is predefined, uncommitted or has only a slot.
@@ -136,12 +136,12 @@ fn remembered<R>(handle: usize, look: impl FnOnce(&Cell<Seen>, u64) -> R) -> Opt
 /// Promises 1 and 2: the datatype is not freed during `'a`.
 #[inline]
 unsafe fn entry<'a>(datatype: MPI_Datatype) -> Option<&'a CachedDatatype> {
-    let handle = number(datatype);
+    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
     // An invalid handle in Fortran is a null pointer in C.
     if handle == 0 {
         return None;
     }
-    let found = remembered(handle, |place, age| {
+    let found = remembered(handle, |place| {
         let seen = place.get();
         if seen.handle == handle && seen.age == age {
             return seen.entry;
@@ -169,14 +169,15 @@ unsafe fn entry<'a>(datatype: MPI_Datatype) -> Option<&'a CachedDatatype> {
 /// be insignificant on this rank.
 #[inline]
 pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
-    match (seen(datatype), count) {
-        (Some(seen), Some(count)) => !seen.policies.messages.takes(seen.size.saturating_mul(count)),
-        (Some(seen), None) => seen.policies.messages == Policy::NONE,
-        // Messages that are too small are not counted.
-        (None, Some(count)) => counted(datatype)
-            .is_some_and(|traffic| traffic.size().checked_mul(count).is_some_and(|bytes| bytes < LEAST)),
-        (None, None) => false,
+    if let Some(seen) = seen(datatype) {
+        return match count {
+            Some(count) => !seen.policies.messages.takes(seen.size.saturating_mul(count)),
+            None => seen.policies.messages == Policy::NONE,
+        };
     }
+    // Messages that are too small are not counted.
+    let size = counted(datatype).map(Traffic::size);
+    size.zip(count).is_some_and(|(size, count)| size.checked_mul(count).is_some_and(|bytes| bytes < LEAST))
 }
 
 /// Returns `true` if this thread remembers that `MPI_Pack` and `MPI_Unpack` of `count` elements are forwarded
@@ -189,10 +190,8 @@ pub(crate) fn is_left_to_the_library(datatype: MPI_Datatype, count: usize) -> bo
 /// Returns what this thread remembers of a datatype.
 #[inline]
 fn seen(datatype: MPI_Datatype) -> Option<Seen> {
-    let handle = number(datatype);
-    remembered(handle, |place, age| {
-        Some(place.get()).filter(|seen| seen.handle == handle && seen.age == age)
-    })?
+    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
+    remembered(handle, Cell::get).filter(|seen| seen.handle == handle && seen.age == age)
 }
 
 /// Returns `true` if messages of a datatype may be packed, now or later.
@@ -205,12 +204,13 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
     Slot::of(datatype).is_some() || unsafe { entry(datatype).is_some() }
 }
 
-/// Returns the state of a datatype for a message, and plans the datatype first if this message justifies it.
+/// Returns the state of the datatype of a message, and plans the datatype first if this message justifies it.
 ///
 /// # Safety
 /// Promises 1 and 2: the datatype is not freed during `'a`.
 #[inline]
-pub(crate) unsafe fn state_for<'a>(datatype: MPI_Datatype, message: Message) -> State<'a> {
+pub(crate) unsafe fn state_for<'a>(message: &Argument) -> State<'a> {
+    let datatype = message.datatype;
     // SAFETY: promises 1 and 2, as of the caller.
     unsafe {
         let state = match counted(datatype) {
@@ -218,8 +218,8 @@ pub(crate) unsafe fn state_for<'a>(datatype: MPI_Datatype, message: Message) -> 
             None => entry(datatype).map_or(State::Unknown, CachedDatatype::state),
         };
         match state {
-            State::Unknown => hidden(datatype, message.count),
-            State::Counted(traffic) => count(traffic, datatype, message),
+            State::Unknown => hidden(message),
+            State::Counted(traffic) => count(traffic, message),
             State::Described(_) | State::Planned(..) | State::Refused(_) => state,
         }
     }
@@ -230,10 +230,11 @@ pub(crate) unsafe fn state_for<'a>(datatype: MPI_Datatype, message: Message) -> 
 ///
 /// # Safety
 /// Promises 1 and 2, as for [`state_for`].
-unsafe fn count(traffic: &Traffic, datatype: MPI_Datatype, message: Message) -> State<'_> {
+unsafe fn count<'a>(traffic: &'a Traffic, message: &Argument) -> State<'a> {
+    let datatype = message.datatype;
     // SAFETY: promises 1 and 2, as of the caller.
     unsafe {
-        match first_use::next_state(traffic, datatype, message) {
+        match first_use::next_state(traffic, message) {
             None => State::Counted(traffic),
             Some(Next::Predefined) => {
                 Slot::release(datatype);
@@ -248,20 +249,20 @@ unsafe fn count(traffic: &Traffic, datatype: MPI_Datatype, message: Message) -> 
     }
 }
 
-/// Returns the state of a datatype that no intercepted call has committed, for a message of `count` elements.
-/// MPICH's `mpi_f08` creates such a datatype for each array section, for one message. The datatype is decoded
-/// if that costs little beside the message. The entry is kept only if the message is packed: the MPI library
-/// then does not use the datatype.
+/// Returns the state of a datatype that no intercepted call has committed, for a message. MPICH's `mpi_f08`
+/// creates such a datatype for each array section, for one message. The datatype is decoded if that costs
+/// little beside the message. The entry is kept only if the message is packed: the MPI library then does not
+/// use the datatype.
 ///
 /// # Safety
 /// Promises 1 and 2, as for [`state_for`].
 #[inline]
-unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> State<'a> {
-    if !native::may_be_a_section(datatype) {
+unsafe fn hidden<'a>(message: &Argument) -> State<'a> {
+    if !native::may_be_a_section(message.datatype) {
         return State::Unknown;
     }
     // SAFETY: promises 1 and 2, as of the caller.
-    unsafe { look_behind(datatype, count) }.map_or(State::Unknown, CachedDatatype::state)
+    unsafe { look_behind(message) }.map_or(State::Unknown, CachedDatatype::state)
 }
 
 /// Decodes a datatype that no intercepted call has committed, and returns its entry if the message is packed.
@@ -269,12 +270,14 @@ unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> State<'a> {
 /// # Safety
 /// Promises 1 and 2, as for [`state_for`].
 #[cold]
-unsafe fn look_behind<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a CachedDatatype> {
+unsafe fn look_behind<'a>(message: &Argument) -> Option<&'a CachedDatatype> {
     /// The least packed size in bytes of a message for which decoding pays.
     const LEAST: usize = 16 << 10;
     // SAFETY: promises 1 and 2, as of the caller.
     unsafe {
-        let bytes = size_of_derived(datatype)?.checked_mul(count).filter(|bytes| *bytes >= LEAST)?;
+        let datatype = message.datatype;
+        let bytes =
+            size_of_derived(datatype)?.checked_mul(message.elements()?).filter(|bytes| *bytes >= LEAST)?;
         let (engine, took) = timed(|| Engine::of(datatype));
         let engine = engine.ok().filter(|engine| mode::is_on() && engine.gate().takes(bytes))?;
         let profile = Profile::of(engine, took);

@@ -45,7 +45,7 @@ impl Policies {
 
 impl<'a> State<'a> {
     /// Returns the state of a datatype that has a profile.
-    #[inline]
+    #[inline(always)]
     fn of(profile: &'a Arc<Profile>) -> Self {
         match profile.engine() {
             None => Self::Described(profile),
@@ -55,7 +55,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns the profile, or `None` if all messages are forwarded and none is counted for the report.
-    #[inline]
+    #[inline(always)]
     pub fn profile(self) -> Option<&'a Arc<Profile>> {
         match self {
             Self::Unknown | Self::Counted(_) => None,
@@ -64,7 +64,6 @@ impl<'a> State<'a> {
     }
 
     /// Returns the policies: all sizes from [`LEAST`] on, if a message may still be planned.
-    #[inline]
     pub fn policies(self) -> Policies {
         match self {
             Self::Counted(_) | Self::Described(_) => {
@@ -72,6 +71,17 @@ impl<'a> State<'a> {
             }
             Self::Planned(_, engine) => Policies { messages: engine.gate(), packing: engine.packing() },
             Self::Unknown | Self::Refused(_) => Policies::NONE,
+        }
+    }
+
+    /// Returns `true` if a message of this packed size in bytes may be packed, as
+    /// [`policies`](Self::policies) say.
+    #[inline(always)]
+    pub fn takes(self, bytes: usize) -> bool {
+        match self {
+            Self::Counted(_) | Self::Described(_) => bytes >= LEAST,
+            Self::Planned(_, engine) => engine.gate().takes(bytes),
+            Self::Unknown | Self::Refused(_) => false,
         }
     }
 
@@ -134,7 +144,7 @@ impl CachedDatatype {
     }
 
     /// Returns the state of the datatype.
-    #[inline]
+    #[inline(always)]
     pub fn state(&self) -> State<'_> {
         self.profile.get().map_or(State::Counted(&self.traffic), State::of)
     }

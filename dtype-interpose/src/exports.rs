@@ -32,6 +32,7 @@ pub(crate) mod c {
 
     use super::ended;
     use crate::{
+        argument::Argument,
         call::Call,
         calls::{
             collective::{self, When},
@@ -39,7 +40,6 @@ pub(crate) mod c {
             members::Asked,
             one_sided, packing, point_to_point,
         },
-        staged::Argument,
         table::Role,
     };
 

@@ -24,8 +24,8 @@ use foldhash::fast::FixedState;
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{
-    call::usable, engine::Engine, lock::lock, mode, native::MPI_Datatype, peers, policy::LEAST,
-    profile::Profile,
+    argument::Argument, call::usable, engine::Engine, lock::lock, mode, native::MPI_Datatype, peers,
+    policy::LEAST, profile::Profile,
 };
 
 /// The messages of a counted datatype.
@@ -107,17 +107,6 @@ pub(crate) fn preparing<R>(prepare: impl FnOnce() -> R) -> R {
     prepared
 }
 
-/// A message of a counted datatype.
-#[derive(Clone, Copy)]
-pub(crate) struct Message {
-    /// The number of elements.
-    pub count: usize,
-    /// `true` if this rank must decide as other ranks do: all ranks of the call use the datatype, or the
-    /// message may come from a rank that has planned it.
-    pub has_to_agree: bool,
-    pub is_collective: bool,
-}
-
 /// The state that follows for a counted datatype.
 pub(crate) enum Next {
     /// It is predefined: programs may commit such datatypes, too.
@@ -131,12 +120,12 @@ pub(crate) enum Next {
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
-pub(crate) unsafe fn next_state(traffic: &Traffic, datatype: MPI_Datatype, message: Message) -> Option<Next> {
+pub(crate) unsafe fn next_state(traffic: &Traffic, message: &Argument) -> Option<Next> {
     if !mode::is_on() {
         return None;
     }
-    let size = traffic.size();
-    let bytes = size.checked_mul(message.count).filter(|bytes| *bytes >= LEAST)?;
+    let (datatype, size) = (message.datatype, traffic.size());
+    let bytes = size.checked_mul(message.elements()?).filter(|bytes| *bytes >= LEAST)?;
     i32::try_from(bytes).ok()?;
     let before = traffic.bytes.load(Ordering::Relaxed);
     traffic.bytes.store(before + bytes as u64, Ordering::Relaxed);
@@ -148,8 +137,10 @@ pub(crate) unsafe fn next_state(traffic: &Traffic, datatype: MPI_Datatype, messa
     }
     let at_once = mode::plans_at_once() || is_preparing();
     let is_due = at_once || before > 0 && before + bytes as u64 >= traffic.worth.load(Ordering::Relaxed);
-    let must_agree =
-        message.has_to_agree && (message.is_collective || bytes >= TOO_LARGE_PACKED) && peers::are_all_here();
+    // All ranks of a collective call use the datatype. A received message may come from a rank that has
+    // planned it.
+    let has_to_agree = message.is_collective || !message.is_read() && bytes >= TOO_LARGE_PACKED;
+    let must_agree = has_to_agree && peers::are_all_here();
     let comes_again = kind.as_ref().is_some_and(Kind::comes_again);
     if !(is_due || must_agree || comes_again) {
         return None;

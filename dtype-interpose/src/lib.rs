@@ -15,13 +15,21 @@
 //!   when it is planned; `engine`: how its messages are packed; `doubts`: datatypes that the MPI library
 //!   may pack otherwise; `policy`: which messages are packed; `peers` and `truncation_guard`: the search
 //!   for peers and the gap in packed buffers, for the libraries that need them;
-//! - `staged`: the program's buffer beside its packed buffer; `requests`: the packed buffers of nonblocking
-//!   and persistent calls; `windows`: those of one-sided calls;
+//! - `argument`, `message`, `part` and `staged`: a message on its way, as below; `requests`: the packed
+//!   buffers of nonblocking and persistent calls; `windows`: those of one-sided calls;
 //! - `calls`: a handler for each kind of call, by chapter of the standard; `exports`: the exported functions,
 //!   which the build script writes from `calls.txt`; `fortran`: the exported functions of the Fortran
 //!   bindings;
 //! - `profile`: the report; `call_site`: the call site in the program; `python`: the line of Python that
 //!   runs; `verify`: the comparison of packed bytes with those of the MPI library.
+//!
+//! # A message on its way
+//! 1. An `Argument` is a buffer as a call names it: address, count and datatype. The program passes one, and
+//!    this library forwards another if the message is packed.
+//! 2. A `Message` is made of an argument whose datatype is planned. It decides if it is packed.
+//! 3. A `Part` is a number of elements in the program's memory, with the plan that copies them. Calls with a
+//!    list of blocks have many.
+//! 4. `Staged` is the packed buffer of some parts, until the call is complete.
 //!
 //! # Promises of the program
 //! A program that calls MPI keeps to the standard. `SAFETY` comments of this crate rely on the four promises
@@ -40,6 +48,7 @@
 //!    may be uninitialized: this library copies them, and does not interpret them.
 
 mod absent;
+mod argument;
 mod call;
 mod call_site;
 mod calls;
@@ -53,8 +62,10 @@ mod first_use;
 mod fortran;
 mod imports;
 mod lock;
+mod message;
 mod mode;
 mod native;
+mod part;
 mod peers;
 mod policy;
 mod profile;

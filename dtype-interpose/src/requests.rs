@@ -5,7 +5,6 @@
 //! complete. So the library may reuse the handle at once, on any thread.
 
 use std::{
-    any::Any,
     os::raw::c_int,
     sync::{
         Mutex,
@@ -22,31 +21,31 @@ use crate::{
     lock::lock,
     native::{self, MPI_Request, MPI_Status},
     profile::{self, Prepared},
-    staged::{Incoming, Outgoing, StagedBlock},
+    staged::Staged,
     windows::Shared,
 };
 
-/// The buffers that a request uses.
-pub(crate) enum Work {
-    /// A message, sent or received or both. The status of the request says how many bytes have arrived in
-    /// `received`.
-    Message { sent: Option<Outgoing>, received: Option<Incoming> },
-    /// The sent and the received side of a call, and the argument lists that the library may read until
-    /// completion.
-    Collective { sides: [Option<StagedBlock>; 2], _lists: Box<dyn Any> },
-    /// A one-sided operation, which calls for its window may complete, too.
-    Move(Shared),
+/// The packed buffers that a request uses.
+pub(crate) struct Work {
+    /// The packed send buffer and the packed receive buffer of a call.
+    buffers: [Option<Staged>; 2],
+    /// The buffer of a one-sided operation, which calls for its window may complete, too.
+    moved: Option<Shared>,
 }
 
 impl Work {
-    /// Returns the work of a message, or `None` if neither buffer is packed.
-    pub fn message(sent: Option<Outgoing>, received: Option<Incoming>) -> Option<Self> {
-        (sent.is_some() || received.is_some()).then_some(Self::Message { sent, received })
+    /// Returns the work of a call with a send buffer and a receive buffer, or `None` if neither is packed.
+    #[inline]
+    pub fn buffers(sent: Option<Staged>, received: Option<Staged>) -> Option<Self> {
+        if sent.is_none() && received.is_none() {
+            return None;
+        }
+        Some(Self { buffers: [sent, received], moved: None })
     }
 
-    /// Returns the work of a call with two sides, or `None` if neither is packed.
-    pub fn sides(sides: [Option<StagedBlock>; 2], lists: Box<dyn Any>) -> Option<Self> {
-        sides.iter().any(Option::is_some).then_some(Self::Collective { sides, _lists: lists })
+    /// Returns the work of a one-sided operation.
+    pub fn moved(shared: Shared) -> Self {
+        Self { buffers: [None, None], moved: Some(shared) }
     }
 }
 
@@ -87,8 +86,7 @@ pub(crate) struct Pending {
     is_unpacked: bool,
 }
 
-// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1). The boxed
-// lists are vectors of numbers and handles, which this library owns.
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Pending {}
 
 static PENDING: Mutex<Option<HashMap<usize, Pending>>> = Mutex::new(None);
@@ -172,16 +170,10 @@ pub(crate) unsafe fn start(handles: &[MPI_Request]) {
         if let Kind::Persistent(named) = &pending.kind {
             named.count();
         }
-        // SAFETY: the caller's condition.
-        unsafe {
-            match &mut pending.work {
-                Some(Work::Message { sent: Some(sent), .. }) => sent.pack(),
-                Some(Work::Collective { sides, .. }) => {
-                    sides.iter_mut().flatten().for_each(|side| side.begin());
-                }
-                // One-sided operations are not persistent.
-                Some(Work::Message { sent: None, .. } | Work::Move(_)) | None => {}
-            }
+        // One-sided operations are not persistent.
+        for staged in pending.work.iter_mut().flat_map(|work| &mut work.buffers).flatten() {
+            // SAFETY: the caller's condition.
+            unsafe { staged.begin() };
         }
     }
 }
@@ -217,21 +209,20 @@ impl Pending {
     /// Unpacks the received data, if this has not been done.
     ///
     /// # Safety
-    /// 1. The request is complete, and `status` is its status. 2. Promise 4 for the receive buffers.
+    /// 1. The request is complete without an error, and `status` is its status.
+    /// 2. Promise 4 for the receive buffers.
     unsafe fn unpack(&mut self, status: *const MPI_Status) {
         if std::mem::replace(&mut self.is_unpacked, true) {
             return;
         }
-        // SAFETY: conditions 1 and 2.
-        unsafe {
-            match &mut self.work {
-                Some(Work::Message { received: Some(received), .. }) => received.arrived(status),
-                Some(Work::Collective { sides, .. }) => {
-                    sides.iter_mut().flatten().for_each(|side| side.finish());
-                }
-                Some(Work::Move(shared)) => shared.finish(),
-                Some(Work::Message { received: None, .. }) | None => {}
-            }
+        let Some(Work { buffers, moved }) = &mut self.work else { return };
+        for staged in buffers.iter_mut().flatten() {
+            // SAFETY: 1 is condition 2; 2 is condition 1 and promise 1.
+            unsafe { staged.finish(status) };
+        }
+        if let Some(shared) = moved {
+            // SAFETY: promise 4 for the buffer of a get, by condition 2.
+            unsafe { shared.finish() };
         }
     }
 

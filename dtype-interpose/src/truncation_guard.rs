@@ -53,11 +53,6 @@ impl TruncationGuard {
         Ok(Self { gapless: gapless.clone(), one, size, last, kept: Mutex::new(None) })
     }
 
-    /// Returns the size in bytes of the last value, which lies behind the gap.
-    pub fn last(&self) -> usize {
-        self.last
-    }
-
     /// Returns the datatype that `count` packed elements are received as, or `None` if it cannot be built.
     pub fn datatype(&self, count: usize) -> Option<Arc<Whole>> {
         let mut kept = lock(&self.kept);
@@ -67,12 +62,12 @@ impl TruncationGuard {
         let counts = [c_int::try_from(count.checked_sub(1)?).ok()?, 1];
         let places = [0, (self.size * (count - 1)) as MPI_Aint];
         let parts = [self.gapless.as_raw(), self.one.as_raw()].map(MPI_Datatype::from);
-        let mut whole = Whole(native::MPI_DATATYPE_NULL());
+        let mut whole = Whole { datatype: native::MPI_DATATYPE_NULL(), behind: self.last };
         // SAFETY: promise 1; `self` keeps both datatypes live, and the lists have two items each.
         let code = unsafe {
             let (counts, places, parts) = (counts.as_ptr(), places.as_ptr(), parts.as_ptr());
-            match native::MPI_Type_create_struct(2, counts, places, parts, &raw mut whole.0) {
-                SUCCESS => native::MPI_Type_commit(&raw mut whole.0),
+            match native::MPI_Type_create_struct(2, counts, places, parts, &raw mut whole.datatype) {
+                SUCCESS => native::MPI_Type_commit(&raw mut whole.datatype),
                 code => code,
             }
         };
@@ -82,27 +77,25 @@ impl TruncationGuard {
     }
 }
 
-/// A datatype that is freed when the last reference to it is dropped.
-pub(crate) struct Whole(MPI_Datatype);
+/// A datatype with the gap, which is freed when the last reference to it is dropped.
+pub(crate) struct Whole {
+    pub datatype: MPI_Datatype,
+    /// The number of bytes behind the gap: the size of the last value.
+    pub behind: usize,
+}
 
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Whole {}
 // SAFETY: the handle is only copied.
 unsafe impl Sync for Whole {}
 
-impl Whole {
-    pub fn raw(&self) -> MPI_Datatype {
-        self.0
-    }
-}
-
 impl Drop for Whole {
     fn drop(&mut self) {
         // SAFETY: promise 1; the handle is a constant of the library, or that of a datatype that was created
         // here. MPI completes pending operations that use a freed datatype.
         unsafe {
-            if self.0 != native::MPI_DATATYPE_NULL() {
-                native::MPI_Type_free(&raw mut self.0);
+            if self.datatype != native::MPI_DATATYPE_NULL() {
+                native::MPI_Type_free(&raw mut self.datatype);
             }
         }
     }

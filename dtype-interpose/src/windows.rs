@@ -6,6 +6,7 @@
 
 use std::{
     os::raw::c_int,
+    ptr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -16,10 +17,12 @@ use dtype_mpi::number;
 use foldhash::HashMap;
 
 use crate::{
+    argument::{Argument, Transfer},
     call::{Call, SUCCESS},
     lock::lock,
+    message::Message,
     native::{self, MPI_Datatype, MPI_Win},
-    staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
+    staged::{Staged, forwarded},
 };
 
 /// An `MPI_Put` or `MPI_Get`, with its window and its target rank.
@@ -31,15 +34,15 @@ pub(crate) struct Move {
     pub there: (i64, MPI_Datatype),
 }
 
-/// The block of an operation, which its window and its request share. The first of the two that completes
-/// takes it.
+/// The packed buffer of an operation, which its window and its request share. The first of the two that
+/// completes takes it.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Mutex<Option<StagedBlock>>>);
+pub(crate) struct Shared(Arc<Mutex<Option<Staged>>>);
 
 impl Shared {
-    fn of(block: StagedBlock) -> Self {
-        BYTES.fetch_add(block.staged.bytes(), Ordering::Release);
-        Self(Arc::new(Mutex::new(Some(block))))
+    fn of(staged: Staged) -> Self {
+        BYTES.fetch_add(staged.bytes(), Ordering::Release);
+        Self(Arc::new(Mutex::new(Some(staged))))
     }
 
     fn is_finished(&self) -> bool {
@@ -47,21 +50,21 @@ impl Shared {
     }
 
     /// Unpacks the data of a get, unless this has been done. The lock is held meanwhile: if another thread
-    /// has taken the block, it has also unpacked it when this function returns.
+    /// has taken the buffer, it has also unpacked it when this function returns.
     ///
     /// # Safety
     /// Promise 4 for the buffer of a get.
     pub unsafe fn finish(&self) {
         let mut place = lock(&self.0);
-        if let Some(mut block) = place.take() {
-            // SAFETY: the caller's condition.
-            unsafe { block.finish() };
-            BYTES.fetch_sub(block.staged.bytes(), Ordering::Release);
+        if let Some(mut staged) = place.take() {
+            // SAFETY: 1 by the caller's condition; 2, as promise 1 holds, and no status counts the bytes.
+            unsafe { staged.finish(ptr::null()) };
+            BYTES.fetch_sub(staged.bytes(), Ordering::Release);
         }
     }
 }
 
-/// The blocks of the operations under way, by window and rank, each with its sequence number.
+/// The packed buffers of the operations under way, by window and rank, each with its sequence number.
 type UnderWay = HashMap<(usize, c_int), Vec<(u64, Shared)>>;
 
 static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
@@ -82,37 +85,37 @@ pub(crate) fn any() -> bool {
 
 impl Move {
     /// Stages the operation: packs the data of a put, or reserves a packed buffer for a get. Returns the
-    /// argument to forward with its block, or `None` if the call is forwarded unchanged.
+    /// argument to forward, and the packed buffer if there is one.
     ///
     /// # Safety
     /// 1. Promises 1 and 2 for both datatypes. 2. Promise 3 for the buffer of a put.
-    pub unsafe fn packed(&self, call: &Call, named: Argument) -> Option<(Argument, StagedBlock)> {
-        // SAFETY: condition 1.
-        let candidate = unsafe { named.no_message() }?;
-        or_else_plain(|| {
+    pub unsafe fn packed(&self, call: &Call, argument: Argument) -> (Argument, Option<Staged>) {
+        let transfer = if argument.is_read() { Transfer::Send } else { Transfer::Fill };
+        // SAFETY: promises 1 and 2, by condition 1.
+        forwarded(argument, unsafe { Message::of_any_size(&argument) }, |message| {
             (self.rank != native::MPI_PROC_NULL()).then_some(())?;
             // SAFETY: conditions 1 and 2.
-            let (found, datatype) = unsafe { candidate.beside(call, self.there) }?;
-            let staged = Staged::of(Parts::One(found.part(named.buffer.cast(), found.count)))?;
+            let (engine, datatype) = unsafe { message.moving_engine(call, self.there) }?;
+            let mut staged = Staged::of(Vec::new(), message.part(engine), transfer)?;
             (BYTES.load(Ordering::Relaxed) + staged.bytes() <= MOST).then_some(())?;
-            let mut block = StagedBlock { staged, is_packed: named.is_read, is_received: !named.is_read };
-            // SAFETY: condition 2.
-            unsafe { block.begin() };
-            Some((Argument { buffer: block.staged.place(), datatype, ..named }, block))
+            // SAFETY: condition 2 for a put; the buffer of a get is not packed.
+            unsafe { staged.begin() };
+            Some((Argument { buffer: staged.address(), datatype, ..argument }, staged))
         })
     }
 
-    /// Keeps the block of an operation if its call has succeeded, and returns it for the request.
-    pub fn keep(&self, code: c_int, block: Option<StagedBlock>) -> Option<Shared> {
-        let shared = Shared::of(block.filter(|_| code == SUCCESS)?);
+    /// Keeps the buffer of an operation if its call has succeeded, and returns it for the request.
+    pub fn keep(&self, code: c_int, staged: Option<Staged>) -> Option<Shared> {
+        let shared = Shared::of(staged.filter(|_| code == SUCCESS)?);
         let mut under_way = lock(&UNDER_WAY);
-        let blocks = under_way.get_or_insert_default().entry((number(self.window), self.rank)).or_default();
-        if blocks.len() == blocks.capacity() {
-            // Requests have completed some blocks. They are removed again when the list is twice as long.
-            blocks.retain(|(_, shared)| !shared.is_finished());
-            blocks.reserve(blocks.len() + 1);
+        let buffers = under_way.get_or_insert_default().entry((number(self.window), self.rank)).or_default();
+        if buffers.len() == buffers.capacity() {
+            // Requests have completed some operations. Their buffers are removed again when the list is
+            // twice as long.
+            buffers.retain(|(_, shared)| !shared.is_finished());
+            buffers.reserve(buffers.len() + 1);
         }
-        blocks.push((NUMBER.fetch_add(1, Ordering::AcqRel), shared.clone()));
+        buffers.push((NUMBER.fetch_add(1, Ordering::AcqRel), shared.clone()));
         Some(shared)
     }
 }
@@ -132,22 +135,22 @@ pub(crate) unsafe fn complete(window: MPI_Win, rank: Option<c_int>, call: impl F
     if code != SUCCESS {
         return code;
     }
-    // If another thread has removed a block, it has also unpacked it: the lock is held for both steps.
+    // If another thread has removed a buffer, it has also unpacked it: the lock is held for both steps.
     let mut under_way = lock(&UNDER_WAY);
     let map = under_way.get_or_insert_default();
-    for ((of, to), blocks) in map.iter_mut() {
+    for ((of, to), buffers) in map.iter_mut() {
         if *of == window && rank.is_none_or(|rank| rank == *to) {
-            for (_, shared) in blocks.extract_if(.., |(number, _)| *number < next) {
+            for (_, shared) in buffers.extract_if(.., |(number, _)| *number < next) {
                 // SAFETY: the caller's condition.
                 unsafe { shared.finish() };
             }
         }
     }
-    map.retain(|_, blocks| !blocks.is_empty());
+    map.retain(|_, buffers| !buffers.is_empty());
     code
 }
 
-/// Leaks the blocks still under way, after `MPI_Finalize`: the library may use their buffers until the
+/// Leaks the buffers still under way, after `MPI_Finalize`: the library may use them until the
 /// process ends.
 pub(crate) fn end() {
     lock(&UNDER_WAY).take().into_iter().flatten().for_each(std::mem::forget);

@@ -1,18 +1,20 @@
 //! The two sides of a collective call on this rank: the sent buffer, and the received one.
 
 use std::{
-    any::Any,
     os::raw::{c_int, c_void},
+    ptr,
 };
 
 use super::members::BlockCounts;
 use crate::{
-    call::{Call, SUCCESS, list},
+    argument::{Argument, Transfer},
+    call::{Call, SUCCESS, list, or_else_plain},
     datatype_cache::{is_known, stays},
+    message::Message,
     native::{MPI_Comm, MPI_Datatype, MPI_Request},
     profile::is_counting,
     requests::{Kind, Work, keep},
-    staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
+    staged::Staged,
 };
 
 /// An integer type of the standard, for counts and displacements.
@@ -26,12 +28,16 @@ pub(crate) trait Named: Copy {
     /// that is known without queries. Accepts insignificant arguments, even invalid handles.
     fn stays(self) -> bool;
 
-    /// Stages the blocks. Returns the packed buffer and the arguments to forward, or `None` if the buffer is
+    /// Stages the blocks. Returns the arguments to forward and the packed buffer, or `None` if the buffer is
     /// forwarded unchanged.
+    ///
+    /// The counts and the sizes of the datatypes in bytes are those of the program's arguments. From these
+    /// numbers, libraries derive values on which all ranks must agree, such as the length of segments in Open
+    /// MPI. So the derived values are the same as for the program's arguments, and as on other ranks.
     ///
     /// # Safety
     /// Promises 1 and 2 for the arguments, and promise 3 for a buffer that is sent.
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)>;
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)>;
 }
 
 /// The context in which a buffer is staged: the call, its address, the number of blocks, and the
@@ -42,24 +48,13 @@ pub(crate) struct Around<'a> {
     buffer: *mut c_void,
     blocks: usize,
     communicator: MPI_Comm,
-    is_sent: bool,
+    transfer: Transfer,
 }
 
 impl Around<'_> {
     fn argument(&self, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> Argument {
-        Argument { is_read: self.is_sent, is_collective: true, ..Argument::written(buffer, count, datatype) }
+        Argument { buffer, count, datatype, transfer: self.transfer, is_collective: true }
     }
-}
-
-/// The arguments to forward in place of the program's.
-///
-/// The counts and the sizes of the datatypes in bytes are those of the program's arguments. From these
-/// numbers, libraries derive values on which all ranks must agree, such as the length of segments in Open
-/// MPI. So the derived values are the same as for the program's arguments, and as on other ranks.
-pub(crate) struct Replaced<A> {
-    arguments: A,
-    /// The lists to which `arguments` point.
-    lists: Box<dyn Any>,
 }
 
 /// Blocks of equal length, one after the other.
@@ -70,18 +65,18 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
         !is_counting() && stays(self.1, Some(count))
     }
 
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
-        let Around { call, buffer, blocks, communicator, .. } = around;
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)> {
+        let Around { call, buffer, blocks, communicator, transfer } = around;
         let (count, datatype) = self;
+        let argument = around.argument(buffer, count.try_into().ok()?, datatype);
+        let all = usize::try_from(argument.count).ok()?.checked_mul(blocks)?;
+        // SAFETY: promises 1 and 2 for the datatype.
+        let message = unsafe { Message::with_blocks(&argument, blocks, all) }?;
         // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that is sent.
-        let found = unsafe {
-            let count: i64 = count.try_into().ok()?;
-            let all = usize::try_from(count).ok()?.checked_mul(blocks)?;
-            around.argument(buffer, count, datatype).largest_of(blocks, all)?.engine(call)
-        }?;
-        let packed = found.sent(communicator)?;
-        let part = found.part(buffer.cast(), found.count.checked_mul(blocks)?);
-        Some((Staged::of(Parts::One(part))?, Replaced { arguments: (count, packed), lists: Box::new(()) }))
+        let engine = unsafe { message.engine(call) }?;
+        let packed = message.sent(engine, communicator)?;
+        let part = message.part_at(engine, buffer.cast(), all);
+        Some(((count, packed), Staged::of(Vec::new(), part, transfer)?))
     }
 }
 
@@ -93,8 +88,8 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
     }
 
     /// Stages all blocks if the largest one is worth packing.
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
-        let Around { call, buffer, blocks, communicator, .. } = around;
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)> {
+        let Around { call, buffer, blocks, communicator, transfer } = around;
         let (counts, places, datatype) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: promises 1 and 2 for the datatype and the lists, which have an item for each block.
@@ -110,23 +105,26 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
         let (largest, at) = *items.iter().max_by_key(|(count, _)| *count)?;
         let all = items.iter().try_fold(0usize, |sum, (count, _)| sum.checked_add(*count))?;
         let blocks = items.iter().filter(|(count, _)| *count > 0).count();
+        let largest = around.argument(buffer, i64::try_from(largest).ok()?, datatype);
+        // SAFETY: promises 1 and 2 for the datatype.
+        let message = unsafe { Message::with_blocks(&largest, blocks, all) }?;
         // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that is sent.
-        let found = unsafe {
-            let largest = around.argument(buffer, i64::try_from(largest).ok()?, datatype);
-            largest.largest_of(blocks, all)?.engine_at(call, at)
-        }?;
-        let packed = found.sent(communicator)?;
-        let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
+        let engine = unsafe { message.engine_at(call, at) }?;
+        let packed = message.sent(engine, communicator)?;
+        let mut parts = Vec::new();
+        let mut list = Vec::new();
+        let mut end = 0i64;
         for (count, place) in items {
             list.push(P::try_from(end).ok()?);
             end = end.checked_add(count as i64)?;
             if count > 0 {
-                let at = place.checked_mul(found.engine.plan().extent())?;
-                parts.push(found.part(buffer.cast::<u8>().wrapping_offset(at), count));
+                let at = place.checked_mul(engine.plan().extent())?;
+                parts.push(message.part_at(engine, buffer.cast::<u8>().wrapping_offset(at), count));
             }
         }
+        let last = parts.pop()?;
         let arguments = (counts, list.as_ptr(), packed);
-        Some((Staged::of(Parts::Many(parts))?, Replaced { arguments, lists: Box::new(list) }))
+        Some((arguments, Staged::of(parts, last, transfer)?.with_lists(list)))
     }
 }
 
@@ -138,14 +136,17 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
 
     /// Stages all blocks or none, since they share one packed buffer. Stages none if one of them could only
     /// be packed between peers.
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
-        let Around { call, buffer, blocks, communicator, .. } = around;
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)> {
+        let Around { call, buffer, blocks, communicator, transfer } = around;
         let (counts, places, datatypes) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: promise 2 for the lists, which have an item for each block.
         let items =
             unsafe { list(counts, blocks).iter().zip(list(places, blocks)).zip(list(datatypes, blocks)) };
-        let (mut parts, mut list, mut types, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0i64);
+        let mut parts = Vec::new();
+        let mut list = Vec::new();
+        let mut types = Vec::new();
+        let mut end = 0i64;
         let mut all_go = true;
         for ((count, place), datatype) in items {
             let (count, place): (i64, i64) = ((*count).try_into().ok()?, (*place).try_into().ok()?);
@@ -155,13 +156,15 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
                 continue;
             }
             let origin = buffer.cast::<u8>().wrapping_offset(isize::try_from(place).ok()?);
+            let argument = around.argument(origin.cast(), count, *datatype);
             // SAFETY: promises 1 and 2 for the datatype of the block.
-            let named = unsafe { around.argument(origin.cast(), count, *datatype).candidate() };
-            // SAFETY: promises 1 and 2 for that datatype, and promise 3 for a block that is sent.
-            let found = named.and_then(|named| unsafe { named.engine(call) });
-            let found = found.filter(|found| !found.engine.is_for_peers());
-            let packed = found.and_then(|found| found.sent(communicator));
-            let Some((found, packed)) = found.zip(packed) else {
+            let message = unsafe { Message::new(&argument) };
+            let packed = message.and_then(|message| {
+                // SAFETY: promises 1 and 2 for that datatype, and promise 3 for a block that is sent.
+                let engine = unsafe { message.engine(call) }.filter(|engine| !engine.is_for_peers())?;
+                Some((message.sent(engine, communicator)?, message.part(engine)))
+            });
+            let Some((datatype, part)) = packed else {
                 // The remaining blocks are only counted for the report.
                 all_go = false;
                 if !is_counting() {
@@ -169,13 +172,13 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
                 }
                 continue;
             };
-            types.push(packed);
-            parts.push(found.part(origin, found.count));
-            end = end.checked_add(i64::try_from(found.engine.size().checked_mul(found.count)?).ok()?)?;
+            types.push(datatype);
+            end = end.checked_add(i64::try_from(part.bytes()?).ok()?)?;
+            parts.push(part);
         }
         let arguments = (counts, list.as_ptr(), types.as_ptr());
-        let staged = if all_go && !parts.is_empty() { Staged::of(Parts::Many(parts)) } else { None };
-        Some((staged?, Replaced { arguments, lists: Box::new((list, types)) }))
+        let last = parts.pop().filter(|_| all_go)?;
+        Some((arguments, Staged::of(parts, last, transfer)?.with_lists((list, types))))
     }
 }
 
@@ -184,27 +187,26 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
 struct Side<A> {
     buffer: *mut c_void,
     arguments: A,
-    block: Option<StagedBlock>,
-    lists: Option<Box<dyn Any>>,
+    staged: Option<Staged>,
 }
 
 impl<A: Named> Side<A> {
-    /// Stages a side. If `is_packed`, [`CollectiveBuffers::begin`] packs it before the call.
+    /// Stages a side.
     ///
     /// # Safety
     /// Promises 1 and 2 for the arguments, and promise 3 for a buffer that is sent.
-    unsafe fn of(arguments: A, around: Around<'_>, is_packed: bool) -> Self {
-        let Around { buffer, blocks, is_sent, .. } = around;
+    unsafe fn of(arguments: A, around: Around<'_>) -> Self {
         let staged = or_else_plain(|| {
-            (blocks > 0).then_some(())?;
+            (around.blocks > 0).then_some(())?;
             // SAFETY: promises 1 to 3, by the caller's condition.
             unsafe { arguments.stage(around) }
         });
-        let Some((staged, Replaced { arguments, lists })) = staged else {
-            return Self { buffer, arguments, block: None, lists: None };
-        };
-        let mut block = StagedBlock { staged, is_packed, is_received: !is_sent };
-        Self { buffer: block.staged.place(), arguments, block: Some(block), lists: Some(lists) }
+        match staged {
+            Some((arguments, mut staged)) => {
+                Self { buffer: staged.address(), arguments, staged: Some(staged) }
+            }
+            None => Self { buffer: around.buffer, arguments, staged: None },
+        }
     }
 }
 
@@ -227,12 +229,12 @@ impl<S: Named, R: Named> CollectiveBuffers<S, R> {
         communicator: MPI_Comm,
     ) -> Self {
         let BlockCounts { sent, received, keeps } = blocks;
-        let sending = Around { call, buffer: send.0.cast_mut(), blocks: sent, communicator, is_sent: true };
-        let receiving = Around { buffer: receive.0, blocks: received, is_sent: false, ..sending };
+        let buffer = send.0.cast_mut();
+        let sending = Around { call, buffer, blocks: sent, communicator, transfer: Transfer::Send };
+        let transfer = if keeps { Transfer::Update } else { Transfer::Fill };
+        let receiving = Around { buffer: receive.0, blocks: received, transfer, ..sending };
         // SAFETY: promises 1 and 2 for the arguments, and promise 3 for the send buffer.
-        unsafe {
-            Self { send: Side::of(send.1, sending, true), receive: Side::of(receive.1, receiving, keeps) }
-        }
+        unsafe { Self { send: Side::of(send.1, sending), receive: Side::of(receive.1, receiving) } }
     }
 
     /// Returns the buffer that is sent, and its arguments, as they are forwarded.
@@ -250,9 +252,9 @@ impl<S: Named, R: Named> CollectiveBuffers<S, R> {
     /// # Safety
     /// Promise 3 for the send buffer, and promise 4 for the receive buffer.
     pub unsafe fn begin(&mut self) {
-        let blocks = [&mut self.send.block, &mut self.receive.block];
+        let buffers = [&mut self.send.staged, &mut self.receive.staged];
         // SAFETY: promise 3 for the sent side, and promise 4 for the received one.
-        blocks.into_iter().flatten().for_each(|block| unsafe { block.begin() });
+        buffers.into_iter().flatten().for_each(|staged| unsafe { staged.begin() });
     }
 
     /// Unpacks the received side of a complete call, if it has succeeded. Returns `code`.
@@ -261,8 +263,9 @@ impl<S: Named, R: Named> CollectiveBuffers<S, R> {
     /// Promise 4 for the receive buffer; `code` is the result of the call.
     pub unsafe fn finish(mut self, code: c_int) -> c_int {
         if code == SUCCESS {
-            // SAFETY: promise 4 for the receive buffer; the call has succeeded.
-            self.receive.block.iter_mut().for_each(|block| unsafe { block.finish() });
+            // SAFETY: 1 is promise 4 for the receive buffer; 2, as promise 1 holds, and no status counts
+            // the bytes.
+            self.receive.staged.iter_mut().for_each(|staged| unsafe { staged.finish(ptr::null()) });
         }
         code
     }
@@ -272,8 +275,7 @@ impl<S: Named, R: Named> CollectiveBuffers<S, R> {
     /// # Safety
     /// Promise 2 for `request`; `code` is the result of the call.
     pub unsafe fn keep(self, code: c_int, request: *const MPI_Request, kind: Kind) -> c_int {
-        let Self { send, receive } = self;
-        let work = Work::sides([send.block, receive.block], Box::new((send.lists, receive.lists)));
+        let work = Work::buffers(self.send.staged, self.receive.staged);
         // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
         unsafe { keep(code, request, kind, work) }
     }
@@ -298,7 +300,7 @@ impl<A: Named> CollectiveBuffers<A, A> {
 
     /// Returns the buffer and the arguments to forward.
     pub fn used(&self) -> (*mut c_void, A) {
-        let side = if self.send.block.is_some() { &self.send } else { &self.receive };
+        let side = if self.send.staged.is_some() { &self.send } else { &self.receive };
         (side.buffer, side.arguments)
     }
 }

@@ -4,10 +4,10 @@
 use std::os::raw::c_int;
 
 use crate::{
+    argument::Argument,
     call::Call,
     native::{MPI_Datatype, MPI_Request, MPI_Win},
     requests::{Kind, Work, keep},
-    staged::Argument,
     windows::{self, Move, Shared},
 };
 
@@ -29,7 +29,8 @@ pub(crate) unsafe fn transfer(
     unsafe { moved(call, buffer, Move { window, rank, there: (count, there) }, next) }.0
 }
 
-/// Stages an operation and makes its call. Returns the library's code, and the block that the operation uses.
+/// Stages an operation and makes its call. Returns the library's code, and the packed buffer of the
+/// operation.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).
@@ -40,12 +41,9 @@ unsafe fn moved(
     next: impl FnOnce(Argument) -> c_int,
 ) -> (c_int, Option<Shared>) {
     // SAFETY: promises 1 and 2 for the arguments; promise 3 for the buffer of a put.
-    let (argument, block) = match unsafe { operation.packed(call, buffer) } {
-        Some((packed, block)) => (packed, Some(block)),
-        None => (buffer, None),
-    };
+    let (argument, staged) = unsafe { operation.packed(call, buffer) };
     let code = next(argument);
-    (code, operation.keep(code, block))
+    (code, operation.keep(code, staged))
 }
 
 /// Moves data by an operation with a request (`MPI_Rput`, `MPI_Rget`). The packed buffer is kept until the
@@ -65,9 +63,9 @@ pub(crate) unsafe fn transfer_later(
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
     // SAFETY: conditions 1 and 2, as of the caller.
-    let (code, block) = unsafe { moved(call, buffer, Move { window, rank, there: (count, there) }, next) };
+    let (code, shared) = unsafe { moved(call, buffer, Move { window, rank, there: (count, there) }, next) };
     // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-    unsafe { keep(code, request, Kind::Once, block.map(Work::Move)) }
+    unsafe { keep(code, request, Kind::Once, shared.map(Work::moved)) }
 }
 
 /// Completes the operations on a window, with one rank or with all (`None`).

@@ -3,8 +3,9 @@
 use std::os::raw::{c_int, c_void};
 
 use crate::{
-    call::{Call, SUCCESS},
-    staged::{Argument, Found, or_else_plain},
+    argument::Argument,
+    call::{Call, SUCCESS, or_else_plain},
+    message::Message,
 };
 
 /// Packs into a buffer of the program (`MPI_Pack`).
@@ -87,16 +88,16 @@ unsafe fn packed_by_plan(
     position: i64,
 ) -> Option<i64> {
     // SAFETY: promises 1 and 2 for the datatype.
-    let candidate = unsafe { named.packing() }?;
+    let message = unsafe { Message::for_packing(&named) }?;
     or_else_plain(|| {
         // SAFETY: promises 1 and 2 for the datatype, promise 3 for the buffer.
-        let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
-        let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
+        let engine = unsafe { message.packing_engine(call) }?;
+        let (bytes, place) = room(engine.size().checked_mul(message.count)?, packed, size, position)?;
         // SAFETY: promise 3 for the buffer, promise 4 for the `size` bytes of `packed`. `room` has checked
         // that `bytes` bytes from `place` on are among the `size` bytes.
         unsafe {
             let target = std::slice::from_raw_parts_mut(packed.cast::<u8>().add(place), bytes);
-            found.part(named.buffer.cast(), count).pack(target);
+            message.part(engine).pack(1, target);
         }
         Some(position + bytes as i64)
     })
@@ -115,16 +116,16 @@ unsafe fn unpacked_by_plan(
     position: i64,
 ) -> Option<i64> {
     // SAFETY: promises 1 and 2 for the datatype.
-    let candidate = unsafe { named.packing() }?;
+    let message = unsafe { Message::for_packing(&named) }?;
     or_else_plain(|| {
         // SAFETY: promises 1 and 2 for the datatype; the buffer is only written.
-        let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
-        let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
+        let engine = unsafe { message.packing_engine(call) }?;
+        let (bytes, place) = room(engine.size().checked_mul(message.count)?, packed, size, position)?;
         // SAFETY: promise 3 for the `size` bytes of `packed`, promise 4 for the buffer. `room` has checked
         // that `bytes` bytes from `place` on are among the `size` bytes.
         unsafe {
             let source = std::slice::from_raw_parts(packed.cast::<u8>().add(place), bytes);
-            found.part(named.buffer.cast(), count).unpack(source);
+            message.part(engine).unpack(source);
         }
         Some(position + bytes as i64)
     })

@@ -5,10 +5,11 @@ use std::os::raw::c_int;
 use dtype_mpi::running;
 
 use crate::{
+    argument::{Argument, Transfer},
     call::Call,
     native::{MPI_Comm, MPI_Request, MPI_Status},
     requests::{Kind, Work, keep, persistent},
-    staged::{Argument, Incoming, Outgoing, StagedBlock},
+    staged::Staged,
 };
 
 /// Sends a message by a blocking call, in any send mode: standard, buffered, synchronous or ready.
@@ -22,8 +23,8 @@ pub(crate) unsafe fn send(
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
     // SAFETY: promises 1 to 3 for the arguments.
-    let packed = unsafe { Outgoing::of(call, sent, communicator) };
-    next(packed.as_ref().map_or(sent, Outgoing::argument))
+    let (sent, _staged) = unsafe { Staged::sent(call, sent, communicator) };
+    next(sent)
 }
 
 /// Starts to send a message. The packed buffer is kept until the request is complete.
@@ -38,10 +39,10 @@ pub(crate) unsafe fn send_later(
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
     // SAFETY: promises 1 to 3 for the arguments.
-    let packed = unsafe { Outgoing::of(call, sent, communicator) };
-    let code = next(packed.as_ref().map_or(sent, Outgoing::argument));
+    let (sent, staged) = unsafe { Staged::sent(call, sent, communicator) };
+    let code = next(sent);
     // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-    unsafe { keep(code, request, Kind::Once, Work::message(packed, None)) }
+    unsafe { keep(code, request, Kind::Once, Work::buffers(staged, None)) }
 }
 
 /// Initializes a persistent send. The message is packed at each start.
@@ -56,10 +57,10 @@ pub(crate) unsafe fn send_prepared(
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
     // SAFETY: promises 1 and 2 for the arguments; the operation is persistent.
-    let (packed, kind) = persistent(|| unsafe { Outgoing::unpacked(call, sent, communicator) });
-    let code = next(packed.as_ref().map_or(sent, Outgoing::argument));
+    let ((sent, staged), kind) = persistent(|| unsafe { Staged::sent(call, sent, communicator) });
+    let code = next(sent);
     // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-    unsafe { keep(code, request, kind, Work::message(packed, None)) }
+    unsafe { keep(code, request, kind, Work::buffers(staged, None)) }
 }
 
 /// Receives a message by a blocking call.
@@ -74,11 +75,23 @@ pub(crate) unsafe fn receive(
 ) -> c_int {
     // SAFETY: promises 1, 2 and 4 for the arguments. The packed buffer has room for all that the call may
     // receive.
-    unsafe {
-        match Incoming::message(call, received) {
-            Some(packed) => packed.receive(status, next),
-            None => next(received, status),
-        }
+    unsafe { receive_now(Staged::received(call, received, None), status, next) }
+}
+
+/// Makes a blocking call that receives into `buffer`, and unpacks the data.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super). The buffer has room for all that the call may receive.
+#[inline]
+unsafe fn receive_now(
+    (buffer, staged): (Argument, Option<Staged>),
+    status: *mut MPI_Status,
+    next: impl FnOnce(Argument, *mut MPI_Status) -> c_int,
+) -> c_int {
+    match staged {
+        // SAFETY: promise 4 for the receive buffer; condition 2.
+        Some(staged) => unsafe { staged.receive(status, |status| next(buffer, status)) },
+        None => next(buffer, status),
     }
 }
 
@@ -93,7 +106,7 @@ pub(crate) unsafe fn receive_later(
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
     // SAFETY: conditions 1 and 2, as of the caller.
-    unsafe { receive_of(Kind::Once, Incoming::message(call, received), received, request, next) }
+    unsafe { receive_by(Kind::Once, Staged::received(call, received, None), request, next) }
 }
 
 /// Initializes a persistent receive.
@@ -107,25 +120,25 @@ pub(crate) unsafe fn receive_prepared(
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
     // SAFETY: promises 1 and 2 for the arguments.
-    let (packed, kind) = persistent(|| unsafe { Incoming::message(call, received) });
+    let (buffer, kind) = persistent(|| unsafe { Staged::received(call, received, None) });
     // SAFETY: conditions 1 and 2, as of the caller.
-    unsafe { receive_of(kind, packed, received, request, next) }
+    unsafe { receive_by(kind, buffer, request, next) }
 }
 
 /// Makes a call that receives by a request. The packed buffer is kept until the request is complete.
 ///
 /// # Safety
-/// Conditions 1 and 2 of [`calls`](super). `packed` has room for all that the call may receive.
-unsafe fn receive_of(
+/// Conditions 1 and 2 of [`calls`](super). The buffer has room for all that the call may receive.
+#[inline]
+unsafe fn receive_by(
     kind: Kind,
-    mut packed: Option<Incoming>,
-    received: Argument,
+    (buffer, staged): (Argument, Option<Staged>),
     request: *mut MPI_Request,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
-    let code = next(packed.as_mut().map_or(received, Incoming::argument));
+    let code = next(buffer);
     // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-    unsafe { keep(code, request, kind, Work::message(None, packed)) }
+    unsafe { keep(code, request, kind, Work::buffers(None, staged)) }
 }
 
 /// Sends a message and receives another one (`MPI_Sendrecv`).
@@ -141,8 +154,7 @@ pub(crate) unsafe fn exchange(
     next: impl FnOnce(Argument, Argument, *mut MPI_Status) -> c_int,
 ) -> c_int {
     // SAFETY: promises 1 to 3 for the arguments.
-    let packed = unsafe { Outgoing::of(call, sent, communicator) };
-    let sent = packed.as_ref().map_or(sent, Outgoing::argument);
+    let (sent, _staged) = unsafe { Staged::sent(call, sent, communicator) };
     // SAFETY: promises 1, 2 and 4 for the arguments; condition 2.
     unsafe { receive(call, received, status, |received, status| next(sent, received, status)) }
 }
@@ -158,15 +170,10 @@ pub(crate) unsafe fn replace(
     status: *mut MPI_Status,
     next: impl FnOnce(Argument, *mut MPI_Status) -> c_int,
 ) -> c_int {
-    let replaced = Argument { is_read: true, ..replaced };
+    let replaced = Argument { transfer: Transfer::Replace, ..replaced };
     // SAFETY: promises 1 to 4 for the arguments. The packed buffer has as many bytes as the sent message, and
     // room for the one that replaces it.
-    unsafe {
-        match Incoming::replaced(call, replaced, communicator) {
-            Some(packed) => packed.receive(status, next),
-            None => next(replaced, status),
-        }
-    }
+    unsafe { receive_now(Staged::received(call, replaced, Some(communicator)), status, next) }
 }
 
 /// Starts to send a message and to receive another one (`MPI_Isendrecv`, MPI 4.1 section 3.10).
@@ -186,23 +193,17 @@ pub(crate) unsafe fn exchange_later(
     request: *mut MPI_Request,
     next: impl FnOnce(Argument, Argument) -> c_int,
 ) -> c_int {
-    if running().reports_exchanges {
-        // SAFETY: promises 1 to 3 for the arguments.
-        let (outgoing, mut incoming) =
-            unsafe { (Outgoing::of(call, sent, communicator), Incoming::message(call, received)) };
-        let sending = outgoing.as_ref().map_or(sent, Outgoing::argument);
-        let code = next(sending, incoming.as_mut().map_or(received, Incoming::argument));
-        // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-        return unsafe { keep(code, request, Kind::Once, Work::message(outgoing, incoming)) };
-    }
     // SAFETY: promises 1 to 4 for the arguments: 3 for the sent side, 4 for the received one.
-    let packed = [sent, received].map(|side| unsafe { StagedBlock::of_peers(call, side, 1, communicator) });
-    let [sending, receiving] = [(&packed[0], sent), (&packed[1], received)]
-        .map(|(packed, side)| packed.as_ref().map_or(side, |(_, argument)| *argument));
-    let code = next(sending, receiving);
-    let sides = packed.map(|side| side.map(|(block, _)| block));
+    let [(sent, sending), (received, receiving)] = unsafe {
+        if running().reports_exchanges {
+            [Staged::sent(call, sent, communicator), Staged::received(call, received, None)]
+        } else {
+            [sent, received].map(|side| Staged::between_peers(call, side, communicator))
+        }
+    };
+    let code = next(sent, received);
     // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-    unsafe { keep(code, request, Kind::Once, Work::sides(sides, Box::new(()))) }
+    unsafe { keep(code, request, Kind::Once, Work::buffers(sending, receiving)) }
 }
 
 /// Starts to send a message and to receive another one into the same buffer (`MPI_Isendrecv_replace`), as in
@@ -217,18 +218,15 @@ pub(crate) unsafe fn replace_later(
     request: *mut MPI_Request,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
-    let replaced = Argument { is_read: true, ..replaced };
-    if running().reports_exchanges {
-        // SAFETY: promises 1 to 3 for the arguments.
-        let packed = unsafe { Incoming::replaced(call, replaced, communicator) };
-        // SAFETY: conditions 1 and 2, as of the caller. The buffer has room for the message that replaces the
-        // sent one.
-        return unsafe { receive_of(Kind::Once, packed, replaced, request, next) };
+    let replaced = Argument { transfer: Transfer::Replace, ..replaced };
+    // SAFETY: conditions 1 and 2, as of the caller. The buffer has room for the message that replaces the
+    // sent one.
+    unsafe {
+        let buffer = if running().reports_exchanges {
+            Staged::received(call, replaced, Some(communicator))
+        } else {
+            Staged::between_peers(call, replaced, communicator)
+        };
+        receive_by(Kind::Once, buffer, request, next)
     }
-    // SAFETY: promises 1 to 3 for the arguments.
-    let packed = unsafe { StagedBlock::of_peers(call, replaced, 2, communicator) };
-    let code = next(packed.as_ref().map_or(replaced, |(_, argument)| *argument));
-    let block = packed.map(|(block, _)| StagedBlock { is_received: true, ..block });
-    // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-    unsafe { keep(code, request, Kind::Once, Work::sides([None, block], Box::new(()))) }
 }
