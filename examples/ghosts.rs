@@ -20,7 +20,7 @@ fn main() {
 
 fn program(world: &Comm) -> Result {
     let (rank, ranks) = (world.rank(), world.size());
-    let [before, after] = [rank + ranks - 1, rank + 1].map(|rank| (rank % ranks) as i32);
+    let [before, after] = [rank + ranks - 1, rank + 1].map(|rank| rank % ranks);
     let start = |i: usize| if i < OWN / 2 { 100.0 } else { i as f64 };
 
     let mut cells: Vec<f64> = (0..OWN + 2).map(|i| start((rank * OWN + i).saturating_sub(1))).collect();
@@ -30,7 +30,7 @@ fn program(world: &Comm) -> Result {
             window.exchange(&[before, after], &[before, after], |epoch| {
                 epoch.put(&ends[0], before, &layout!(f64[OWN + 2] => [-1]))?;
                 epoch.put(&ends[1], after, &layout!(f64[OWN + 2] => [0]))
-            })??;
+            })?;
             let new = next(window.values());
             window.values_mut()[1..=OWN].copy_from_slice(&new);
         }

@@ -1,9 +1,9 @@
-//! A slice of structs goes round a ring of ranks: `#[derive(MpiDatatype)]` and rsmpi's own calls.
+//! A slice of structs goes round a ring of ranks: `#[derive(MpiDatatype)]`, and `exchange`, which sends and
+//! receives at the same time.
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/ring`.
 
-use dtype_runtime::MpiDatatype;
-use mpi::{point_to_point::send_receive_into, traits::*};
+use dtype_runtime::{Comm, MpiDatatype, Result, run};
 
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
@@ -15,11 +15,12 @@ struct Particle {
 }
 
 fn main() {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
+    run(program);
+}
+
+fn program(world: &Comm) -> Result {
     let (rank, size) = (world.rank(), world.size());
-    let next = world.process_at_rank((rank + 1) % size);
-    let previous = world.process_at_rank((rank + size - 1) % size);
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
 
     let particle =
         |id| Particle { position: [id as f64, 0.5, -0.5], id, kind: rank as u8, ..Particle::default() };
@@ -28,7 +29,7 @@ fn main() {
     let mut travelling = own.clone();
     let mut arriving = vec![Particle::default(); own.len()];
     for _ in 0..size {
-        send_receive_into(&travelling[..], &next, &mut arriving[..], &previous);
+        world.exchange([(next, &travelling)], [(previous, &mut arriving[..])])?;
         std::mem::swap(&mut travelling, &mut arriving);
     }
 
@@ -36,4 +37,5 @@ fn main() {
     if rank == 0 {
         println!("{} particles returned to each of {size} ranks", own.len());
     }
+    Ok(())
 }

@@ -4,7 +4,7 @@
 
 use dtype_runtime::{
     Error, MpiDatatype,
-    pack::{Data, DataMut, Representation},
+    pack::{Error as PackError, Representation, data_of, data_of_mut},
 };
 
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ fn main() -> Result<(), Error> {
         (0..100u16).map(|i| Reading { sensor: i, value: f64::from(i) / 8.0, valid: i % 7 != 0 }).collect();
 
     let mut packer =
-        Data::of(&readings).packer().with_representation(Representation::External32)?.with_checksum();
+        data_of(&readings).packer().with_representation(Representation::External32)?.with_checksum();
     let mut segments: Vec<Segment> = Vec::new();
     loop {
         let position = packer.position();
@@ -37,12 +37,12 @@ fn main() -> Result<(), Error> {
     }
 
     let mut copies = vec![Reading::default(); readings.len()];
-    let mut unpacker = DataMut::of(&mut copies).unpacker().with_representation(Representation::External32)?;
+    let mut unpacker = data_of_mut(&mut copies).unpacker().with_representation(Representation::External32)?;
     for (position, segment, checksum) in unreliable(&segments) {
         match unpacker.unpack_checked(position, &segment, checksum) {
             Ok(()) => {}
-            Err(error @ Error::Checksum { .. }) => println!("bytes {position}..: {error}"),
-            Err(error) => return Err(error),
+            Err(error @ PackError::Checksum { .. }) => println!("bytes {position}..: {error}"),
+            Err(error) => return Err(error.into()),
         }
     }
     let missing: Vec<_> = unpacker.missing().collect();

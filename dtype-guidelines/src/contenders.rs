@@ -7,12 +7,11 @@
 use std::{cell::RefCell, ffi::c_int, ffi::c_void, time::Instant};
 
 use dtype_core::Bounds;
+use dtype_engine::{Data, DataMut, Plan};
 use dtype_runtime::{
-    Wire,
+    Comm, Wire,
     decode::{Decoded, decode},
     layout::LayoutDatatype,
-    pack::{Data, DataMut, Plan},
-    traits::*,
 };
 use mpi::{
     ffi::{self, MPI_Comm, MPI_Datatype},
@@ -270,14 +269,19 @@ pub fn contenders<'a>(of: &'a Prepared<'_>, world: &'a SimpleCommunicator) -> Ve
         all.push(Contender::new(GENERATED, Operation::Pack, move || (generated.pack)(packed())));
         all.push(Contender::new(GENERATED, Operation::Unpack, move || (generated.unpack)(packed())));
     }
+    let [to, from] = [Comm::from(world), Comm::from(world)];
     all.push(Contender::new(
         WIRE,
         Operation::PingPong,
         journey(
             world,
-            move |other| other.send_over(Wire::Packed, &data()).expect("it can travel so"),
             move |other| {
-                other.receive_over(Wire::Packed, &mut of.data_mut()).expect("it fits");
+                let peer = to.peer(other.rank() as usize).wire(Wire::Packed);
+                peer.send(&data()).expect("it can travel so");
+            },
+            move |other| {
+                let peer = from.peer(other.rank() as usize).wire(Wire::Packed);
+                peer.receive_into(&mut of.data_mut()).expect("it fits");
             },
         ),
     ));

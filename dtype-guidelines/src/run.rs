@@ -329,7 +329,7 @@ fn described_one(group: &Group) -> Layout {
     if group.application.is_some() {
         ways.push(other(GENERATED, Kind::Ours, "what layout! or the derive generates"));
     }
-    ways.push(other(WIRE, Kind::Ours, "send_packed and receive_packed"));
+    ways.push(other(WIRE, Kind::Ours, "send and receive_into of dtype-runtime, on the wire Packed"));
     Layout {
         benchmark: group.benchmark,
         series: group.series.clone(),

@@ -5,11 +5,9 @@
 use std::os::raw::c_int;
 
 use dtype_core::{BaseType, TypeTree};
+use dtype_engine::{Data, DataMut, PackBuffer, Plan};
 use dtype_mpi::{Doubt, Family, running};
-use dtype_runtime::{
-    decode::Contents,
-    pack::{Data, DataMut, PackBuffer, Plan},
-};
+use dtype_runtime::decode::Contents;
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{

@@ -7,11 +7,11 @@ use std::{
 };
 
 use dtype_core::{BaseType, Bounds, TypeTree};
+use dtype_engine::Plan;
 use dtype_mpi::running;
 use dtype_runtime::{
     decode::{Decoded, build},
     layout::LayoutDatatype,
-    pack::Plan,
 };
 use mpi::{
     datatype::DatatypeRef,

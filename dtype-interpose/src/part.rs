@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dtype_runtime::pack::{Data, DataMut, Plan};
+use dtype_engine::{Data, DataMut, Plan};
 
 use crate::profile::Profile;
 

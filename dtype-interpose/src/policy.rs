@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use dtype_core::{BaseType, TypeTree};
+use dtype_engine::Plan;
 use dtype_mpi::{IntelMpi, Library, Mpich, OpenMpi, StandardAbi, all_libraries, running};
-use dtype_runtime::pack::Plan;
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
 /// examined.

@@ -20,11 +20,9 @@ use std::{
 };
 
 use dtype_core::{Limits, NodeCosts, TypeTree};
+use dtype_engine::{Data, PackBuffer};
 use dtype_report::{FirstUse, Layout, Report, Samples, SortBy, Usage};
-use dtype_runtime::{
-    decode::{Decoded, constructors},
-    pack::{Data, PackBuffer},
-};
+use dtype_runtime::decode::{Decoded, constructors};
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{

@@ -25,7 +25,7 @@ use crate::{
     windows::Shared,
 };
 
-/// The packed buffers that a request uses.
+/// The packed buffers that a request uses. They are boxed, since requests move in and out of the registry.
 pub(crate) struct Work {
     /// The packed send buffer and the packed receive buffer of a call.
     buffers: [Option<Staged>; 2],
@@ -36,16 +36,16 @@ pub(crate) struct Work {
 impl Work {
     /// Returns the work of a call with a send buffer and a receive buffer, or `None` if neither is packed.
     #[inline]
-    pub fn buffers(sent: Option<Staged>, received: Option<Staged>) -> Option<Self> {
+    pub fn buffers(sent: Option<Staged>, received: Option<Staged>) -> Option<Box<Self>> {
         if sent.is_none() && received.is_none() {
             return None;
         }
-        Some(Self { buffers: [sent, received], moved: None })
+        Some(Box::new(Self { buffers: [sent, received], moved: None }))
     }
 
     /// Returns the work of a one-sided operation.
-    pub fn moved(shared: Shared) -> Self {
-        Self { buffers: [None, None], moved: Some(shared) }
+    pub fn moved(shared: Shared) -> Box<Self> {
+        Box::new(Self { buffers: [None, None], moved: Some(shared) })
     }
 }
 
@@ -78,7 +78,7 @@ impl Kind {
 pub(crate) struct Pending {
     handle: MPI_Request,
     /// The packed buffers, or `None` if the call was forwarded unchanged and its starts are only counted.
-    work: Option<Work>,
+    work: Option<Box<Work>>,
     kind: Kind,
     /// `true` if the operation has been started, and the program does not know yet that it is complete.
     is_active: bool,
@@ -143,7 +143,12 @@ fn insert(pending: Pending, is_stale: bool) -> Option<Pending> {
 ///
 /// # Safety
 /// If `code` is `MPI_SUCCESS`, the library has set `request`.
-pub(crate) unsafe fn keep(code: c_int, request: *const MPI_Request, kind: Kind, work: Option<Work>) -> c_int {
+pub(crate) unsafe fn keep(
+    code: c_int,
+    request: *const MPI_Request,
+    kind: Kind,
+    work: Option<Box<Work>>,
+) -> c_int {
     if code == SUCCESS && (work.is_some() || kind.counts()) {
         // SAFETY: the caller's condition.
         let handle = unsafe { *request };
@@ -215,7 +220,7 @@ impl Pending {
         if std::mem::replace(&mut self.is_unpacked, true) {
             return;
         }
-        let Some(Work { buffers, moved }) = &mut self.work else { return };
+        let Some(Work { buffers, moved }) = self.work.as_deref_mut() else { return };
         for staged in buffers.iter_mut().flatten() {
             // SAFETY: 1 is condition 2; 2 is condition 1 and promise 1.
             unsafe { staged.finish(status) };

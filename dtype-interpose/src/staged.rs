@@ -8,8 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use dtype_engine::PackBuffer;
 use dtype_mpi::packed_datatype;
-use dtype_runtime::pack::PackBuffer;
 
 use crate::{
     argument::{Argument, Transfer},
@@ -251,11 +251,16 @@ pub(crate) fn forwarded<'a>(
     stage: impl FnOnce(Message<'a>) -> Option<(Argument, Staged)>,
 ) -> (Argument, Option<Staged>) {
     #[inline(never)]
-    fn staged(stage: impl FnOnce() -> Option<(Argument, Staged)>) -> Option<(Argument, Staged)> {
-        or_else_plain(stage)
+    fn staged(
+        argument: Argument,
+        stage: impl FnOnce() -> Option<(Argument, Staged)>,
+    ) -> (Argument, Option<Staged>) {
+        or_else_plain(stage).map_or((argument, None), |(packed, staged)| (packed, Some(staged)))
     }
-    let staged = message.and_then(|message| staged(|| stage(message)));
-    staged.map_or((argument, None), |(packed, staged)| (packed, Some(staged)))
+    match message {
+        Some(message) => staged(argument, || stage(message)),
+        None => (argument, None),
+    }
 }
 
 /// Returns the number of bytes of a message that have arrived, or `None` if the message was cancelled.

@@ -17,8 +17,8 @@ use std::{
 };
 
 use dtype_core::{BaseType, TypeTree};
+use dtype_engine::{DataMut, PackBuffer, Plan};
 use dtype_mpi::without_communicator;
-use dtype_runtime::pack::{DataMut, PackBuffer, Plan};
 
 use crate::{
     call::{SUCCESS, usable},

@@ -163,10 +163,9 @@ documents! {
 mod tuples;
 
 #[cfg(feature = "mpi")]
-mod comm;
+pub mod comm;
 #[cfg(feature = "mpi")]
 pub mod decode;
-mod engine;
 mod error;
 mod expansion;
 mod language;
@@ -177,19 +176,19 @@ pub mod message;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod pack;
-pub mod types;
 #[cfg(feature = "mpi")]
-pub mod wire;
+mod transfer;
+pub mod types;
 
 #[cfg(feature = "mpi")]
 pub use comm::{
-    Any, Arrived, Cartesian, Comm, Handle, Message, Neighbours, Operand, Peer, Pending, Place, Scope,
-    ScopedPeer, StartedPeer, run,
+    Any, Comm, File, Message, Neighbours, Peer, Pending, Place, PreparedExchange, PreparedReceive,
+    PreparedSend, Redistribution, run,
 };
 #[cfg(feature = "mpi")]
 pub use decode::decode;
 pub use dtype_derive::{MpiDatatype, MpiMessage};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use layout::{DynamicLayout, Layout, StaticLayout, View, ViewMut};
 #[cfg(feature = "mpi")]
 pub use layout::{Halo, Part};
@@ -197,22 +196,12 @@ pub use message::{FromMessage, MpiMessage};
 #[cfg(feature = "mpi")]
 pub use mpi::in_session;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
-pub use types::MpiDatatype;
 #[cfg(feature = "mpi")]
-pub use wire::{File, Redistribution, Wire};
+pub use transfer::Wire;
+pub use types::MpiDatatype;
 
 /// The result of most calls of this crate.
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;
-
-/// The extension traits of rsmpi's destinations, sources and communicators. Import them with
-/// `use dtype_runtime::traits::*`, beside `mpi::traits::*`.
-#[cfg(feature = "mpi")]
-pub mod traits {
-    pub use crate::wire::{
-        MatchedMessage, MessageCollectives, MessageRoot, NeighbourCollectives, PackedCollectives, PackedRoot,
-        ReceiveMessage, ReceiveOver, Reductions, RootReductions, SendMessage, SendOver, StatusCount,
-    };
-}
 
 /// Type trees: how the crate describes a layout, and what such a description costs.
 ///
@@ -257,5 +246,10 @@ pub mod __private {
             marks::{AnyPattern, Complete, MadeByRsmpi, ReceivedByMpi},
             runtime::Runtime,
         },
+    };
+    #[cfg(feature = "mpi")]
+    pub use crate::{
+        comm::table_row,
+        transfer::table::{table_followed, table_library, table_line},
     };
 }

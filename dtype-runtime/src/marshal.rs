@@ -61,7 +61,7 @@ enum Node {
 /// ```
 ///
 /// # Errors
-/// [`Error::Tree`] for an invalid tree, and [`Error::Marshal`] for a tree of more than 256 levels.
+/// `Argument` for an invalid tree, and `Type` for a tree of more than 256 levels.
 pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
     tree.measure()?;
     let mut nodes = Vec::new();
@@ -74,7 +74,7 @@ pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
 /// Reads a layout from bytes, which may come from an untrusted source.
 ///
 /// # Errors
-/// [`Error::Marshal`] if the bytes are not in the format of `marshal`, and [`Error::Tree`] if they describe
+/// `Type` if the bytes are not in the format of `marshal`, and `Argument` if they describe
 /// an invalid tree.
 pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     let (marshalled, rest) =

@@ -124,7 +124,7 @@ pub(crate) fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
 ///    crate made is used any more.
 ///
 /// # Errors
-/// [`Error::Finalized`] after `MPI_Finalize` and in a second call, and any error of an MPI call. After an
+/// `State` after `MPI_Finalize` and in a second call, and any error of an MPI call. After an
 /// error, `run` has not been called.
 pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
     // SAFETY: conditions 1 to 3.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut, layout,
     layout::{Fields, WholeElements, split, split_mut},
@@ -184,9 +185,9 @@ fn no_element_is_lent_twice_for_writing_even_if_nothing_of_it_is_packed() {
     let n = 70;
     let mut hidden = vec![Hidden { text: "own".into() }; n];
     let twice = layout!(Hidden[n] => [{[0, 0]}]).unwrap();
-    assert_eq!(twice.of_mut(&mut hidden).unwrap_err(), Error::Overlap);
+    assert_eq!(twice.of_mut(&mut hidden).unwrap_err(), Error::Pack(PackError::Overlap));
     let often = layout!(Hidden[n] => [i - i] for i in 0..65).unwrap();
-    assert_eq!(often.of_mut(&mut hidden).unwrap_err(), Error::Overlap);
+    assert_eq!(often.of_mut(&mut hidden).unwrap_err(), Error::Pack(PackError::Overlap));
     let once = layout!(Hidden[n] => [{[0]}]).unwrap();
     let first = layout!(Hidden[n] => [0]).unwrap();
     for other in [&once, &first] {
@@ -199,8 +200,14 @@ fn no_element_is_lent_twice_for_writing_even_if_nothing_of_it_is_packed() {
     assert_eq!(hidden.iter().filter(|one| one.text == "other").count(), 1);
     // Elements without bytes are places, too.
     let mut units = vec![(); n];
-    assert_eq!(layout!(()[n] => [{[0, 0]}]).unwrap().of_mut(&mut units).unwrap_err(), Error::Overlap);
-    assert_eq!(layout!(()[n] => [1] + [..]).unwrap().of_mut(&mut units).unwrap_err(), Error::Overlap);
+    assert_eq!(
+        layout!(()[n] => [{[0, 0]}]).unwrap().of_mut(&mut units).unwrap_err(),
+        Error::Pack(PackError::Overlap)
+    );
+    assert_eq!(
+        layout!(()[n] => [1] + [..]).unwrap().of_mut(&mut units).unwrap_err(),
+        Error::Pack(PackError::Overlap)
+    );
     assert_eq!(layout!(()[n] => [{[1, 0]}]).unwrap().of_mut(&mut units).unwrap().iter_mut().count(), 2);
     let (one, two) = (layout!(()[n] => [0]).unwrap(), layout!(()[n] => [1..]).unwrap());
     assert!(split_mut(&mut units, &[one.clone(), two.clone()]).is_ok());

@@ -4,8 +4,9 @@
 use std::io::{IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 
 use dtype_core::{BaseType, NodeCosts, TypeTree, normalize};
+use dtype_runtime::pack::{Error as PackError, data_of, data_of_mut};
 use dtype_runtime::{
-    Error, MpiDatatype, layout, pack,
+    MpiDatatype, layout, pack,
     pack::{Block, Data, DataMut, LeafVisitor, Plan, Representation, Transpack, Unpacker},
     packed_size,
 };
@@ -309,7 +310,7 @@ proptest! {
         let difference = |from: &Plan, copies, to: &Plan, to_copies| {
             match Transpack::new(from, copies, to, to_copies) {
                 Ok(_) => None,
-                Err(Error::Signature { byte, from, to }) => Some((byte, from, to)),
+                Err(PackError::Signature { byte, from, to }) => Some((byte, from, to)),
                 Err(error) => panic!("{error}"),
             }
         };
@@ -422,7 +423,7 @@ proptest! {
         let mut sorted = expected.to_vec();
         sorted.sort_unstable();
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            prop_assert_eq!(read_into.io_slices_mut(range).unwrap_err(), Error::Overlap);
+            prop_assert_eq!(read_into.io_slices_mut(range).unwrap_err(), PackError::Overlap);
         } else {
             let mut source = &written[..];
             for slice in &mut read_into.io_slices_mut(range.clone()).unwrap() {
@@ -499,7 +500,7 @@ proptest! {
             if *damaged && !bytes.is_empty() {
                 bytes[0] ^= 4;
                 let error = unpacker.unpack_checked(segment.start, &bytes, checksum).unwrap_err();
-                prop_assert!(matches!(error, Error::Checksum { .. }), "{}", error);
+                prop_assert!(matches!(error, PackError::Checksum { .. }), "{}", error);
                 continue;
             }
             unpacker.unpack_checked(segment.start, &bytes, checksum).unwrap();
@@ -562,7 +563,7 @@ proptest! {
         let mut values = [(0u8, 'x', [true; 2], 1u16); 3];
         let mut last = values;
         let representation = if big { Representation::BigEndian } else { Representation::Native };
-        let mut unpacker = DataMut::of(&mut values).unpacker().with_representation(representation).unwrap();
+        let mut unpacker = data_of_mut(&mut values).unpacker().with_representation(representation).unwrap();
         let mut good = Vec::new();
         for (position, segment) in &segments {
             if unpacker.unpack(*position, segment).is_ok() {
@@ -572,7 +573,7 @@ proptest! {
         drop(unpacker);
         <(u8, char, [bool; 2], u16)>::validate_slice(&values).unwrap();
         // Rejected segments have changed nothing.
-        let mut unpacker = DataMut::of(&mut last).unpacker().with_representation(representation).unwrap();
+        let mut unpacker = data_of_mut(&mut last).unpacker().with_representation(representation).unwrap();
         for (position, segment) in good {
             unpacker.unpack(position, segment).unwrap();
         }
@@ -883,13 +884,13 @@ fn the_plan_of_a_type_packs_as_its_generated_code_does() {
     for count in [0, 1, 2, 255, 256, 257, if cfg!(miri) { 600 } else { 5000 }] {
         let values = values(count);
         let packed = pack(&values);
-        assert_eq!(Data::of(&values).pack(), packed);
+        assert_eq!(data_of(&values).pack(), packed);
         let mut copies = vec![Mixed::default(); count];
-        DataMut::of(&mut copies).unpack(&packed).unwrap();
+        data_of_mut(&mut copies).unpack(&packed).unwrap();
         assert_eq!(copies, values);
     }
-    assert_eq!(Data::of(&[(); 7]).pack(), []);
-    assert_eq!(Data::of(&[[(); usize::MAX]; 2]).pack(), []);
+    assert_eq!(data_of(&[(); 7]).pack(), []);
+    assert_eq!(data_of(&[[(); usize::MAX]; 2]).pack(), []);
 }
 
 #[test]
@@ -902,8 +903,8 @@ fn what_travels_as_bytes_is_packed_field_by_field() {
         b: u32,
     }
     let values = [AsBytes { a: 1, b: u32::MAX }; 3];
-    assert_eq!(Data::of(&values).pack(), pack(&values));
-    assert_eq!(Data::of(&values).packed_size(), packed_size::<AsBytes>(3));
+    assert_eq!(data_of(&values).pack(), pack(&values));
+    assert_eq!(data_of(&values).packed_size(), packed_size::<AsBytes>(3));
     // A layout of `AsBytes` has the same tree as a layout of byte arrays, but another plan.
     let n = 3;
     let bytes = layout!([u8; 8][n] => [..]).unwrap();
@@ -915,7 +916,7 @@ fn what_travels_as_bytes_is_packed_field_by_field() {
 #[test]
 fn what_waits_is_forgotten_when_all_of_it_arrives() {
     let mut value = [0u32];
-    let mut unpacker = DataMut::of(&mut value).unpacker();
+    let mut unpacker = data_of_mut(&mut value).unpacker();
     unpacker.unpack(0, &[9, 9]).unwrap(); // damaged on the way, and not checked
     unpacker.unpack(0, &[1, 2, 3, 4]).unwrap();
     unpacker.unpack(2, &[3, 4]).unwrap(); // arrives twice
@@ -933,8 +934,8 @@ fn a_layout_of_a_skipped_flag_is_checked() {
     }
     let mut values = [Marked { number: 1, mark: false }; 3];
     let marks = layout!(Marked[3] => [..].mark);
-    let expected = Error::InvalidValue { what: "bool", offset: 1, found: 9 };
-    assert_eq!(marks.of_mut(&mut values).unpack(&[1, 9, 1]), Err(expected.clone()));
+    let expected = PackError::InvalidValue { what: "bool", offset: 1, found: 9 };
+    assert_eq!(marks.of_mut(&mut values).unpack(&[1, 9, 1]), Err(expected.clone().into()));
     assert_eq!(marks.of_mut(&mut values).data().unpack(&[1, 9, 1]), Err(expected));
     assert!(values.iter().all(|value| !value.mark));
     marks.of_mut(&mut values).data().unpack_range(1, &[1]).unwrap();
@@ -950,7 +951,7 @@ fn nothing_that_waits_gets_into_what_has_been_checked() {
     let packed = pack(&letters);
     for shift in 0..4 {
         let mut values = vec![(0u8, 'a'); count];
-        let mut unpacker = DataMut::of(&mut values).unpacker().with_checksum();
+        let mut unpacker = data_of_mut(&mut values).unpacker().with_checksum();
         // The upper half of each character. No valid character has this half.
         for i in 0..count {
             unpacker.unpack(5 * i + 3, &[0xFF, 0xFF]).unwrap();
@@ -967,25 +968,31 @@ fn nothing_that_waits_gets_into_what_has_been_checked() {
 fn parts_of_restricted_values_wait_and_are_checked() {
     let mut values = [Mixed::default(); 2];
     let packed = pack(&[Mixed { flag: true, value: 1.5, ..Mixed::default() }; 2]);
-    let mut data = DataMut::of(&mut values);
+    let mut data = data_of_mut(&mut values);
     // Packed byte 3 is within a number. A range may begin or end at any `bool`, which has a single byte.
-    assert_eq!(data.unpack_range(3, &packed[3..9]), Err(Error::Torn { position: 3 }));
+    assert_eq!(data.unpack_range(3, &packed[3..9]), Err(PackError::Torn { position: 3 }));
     data.unpack_range(1, &packed[1..9]).unwrap();
-    assert_eq!(data.unpack_range(0, &[2]), Err(Error::InvalidValue { what: "bool", offset: 0, found: 2 }));
-    assert_eq!(data.io_slices_mut(0..1).unwrap_err(), Error::Restricted);
+    assert_eq!(
+        data.unpack_range(0, &[2]),
+        Err(PackError::InvalidValue { what: "bool", offset: 0, found: 2 })
+    );
+    assert_eq!(data.io_slices_mut(0..1).unwrap_err(), PackError::Restricted);
     let size = packed.len() / 2;
     let error = data.unpack_range(size, &[9]).unwrap_err();
-    assert_eq!(error, Error::InvalidValue { what: "bool", offset: size, found: 9 });
+    assert_eq!(error, PackError::InvalidValue { what: "bool", offset: size, found: 9 });
     assert_eq!(values[0], Mixed { value: 1.5, ..Mixed::default() });
 
     // Copies from other layouts are checked before anything is written, too.
     let (mut flags, numbers) = ([false; 3], [1u8, 1, 7]);
-    let error = DataMut::of(&mut flags).copy_from(&Data::of(&numbers)).unwrap_err();
-    assert!(matches!(error, Error::Signature { byte: 0, from: BaseType::U8, to: BaseType::Bool }), "{error}");
+    let error = data_of_mut(&mut flags).copy_from(&data_of(&numbers)).unwrap_err();
+    assert!(
+        matches!(error, PackError::Signature { byte: 0, from: BaseType::U8, to: BaseType::Bool }),
+        "{error}"
+    );
     assert_eq!(flags, [false; 3]);
     let (mut letters, numbers) = (['a'; 3000], [0x11_0000u32; 3000]);
-    let error = DataMut::of(&mut letters).copy_from(&Data::of(&numbers)).unwrap_err();
-    assert!(matches!(error, Error::InvalidValue { what: "char", offset: 0, .. }), "{error}");
+    let error = data_of_mut(&mut letters).copy_from(&data_of(&numbers)).unwrap_err();
+    assert!(matches!(error, PackError::InvalidValue { what: "char", offset: 0, .. }), "{error}");
     assert_eq!(letters, ['a'; 3000]);
 }
 
@@ -998,13 +1005,19 @@ fn what_does_not_fit_is_refused_by_name() {
     let text = "the layout reaches from byte -8 to byte 24, but the memory has 64 bytes";
     assert_eq!(error.to_string(), text);
     assert!(Data::new(&plan, 2, &memory, 8).is_ok());
-    assert!(matches!(Data::new(&plan, 3, &memory, 8), Err(Error::Reach { first: 0, end: 96, found: 64 })));
-    assert!(matches!(DataMut::new(&plan, usize::MAX, &mut memory, 8), Err(Error::Tree(_))));
-    assert!(matches!(Data::new(&plan, 1, &memory, usize::MAX), Err(Error::Reach { .. })));
+    assert!(matches!(
+        Data::new(&plan, 3, &memory, 8),
+        Err(PackError::Reach { first: 0, end: 96, found: 64 })
+    ));
+    assert!(matches!(DataMut::new(&plan, usize::MAX, &mut memory, 8), Err(PackError::Tree(_))));
+    assert!(matches!(Data::new(&plan, 1, &memory, usize::MAX), Err(PackError::Reach { .. })));
     let data = Data::new(&plan, 1, &memory, 8).unwrap();
-    assert_eq!(data.pack_range(3..17, &mut [0; 14]), Err(Error::Range { start: 3, end: 17, size: 16 }));
-    assert!(matches!(data.pack_range(3..5, &mut [0; 3]), Err(Error::Length { expected: 2, found: 3, .. })));
-    assert!(matches!(data.pack_into(&mut [0; 15]), Err(Error::Length { expected: 16, found: 15, .. })));
+    assert_eq!(data.pack_range(3..17, &mut [0; 14]), Err(PackError::Range { start: 3, end: 17, size: 16 }));
+    assert!(matches!(
+        data.pack_range(3..5, &mut [0; 3]),
+        Err(PackError::Length { expected: 2, found: 3, .. })
+    ));
+    assert!(matches!(data.pack_into(&mut [0; 15]), Err(PackError::Length { expected: 16, found: 15, .. })));
     assert!(data.packer().set_position(17).is_err());
     assert!(data.packer().seek(SeekFrom::Current(-1)).is_err());
 
@@ -1013,12 +1026,12 @@ fn what_does_not_fit_is_refused_by_name() {
     let mut copy = [0u8; 8];
     let mut data = DataMut::new(&absurd, 1, &mut copy, 0).unwrap();
     assert_eq!(data.packed_size(), 1 << 62);
-    assert!(matches!(data.unpack(&[0; 8]), Err(Error::Length { .. })));
+    assert!(matches!(data.unpack(&[0; 8]), Err(PackError::Length { .. })));
     data.unpack_range((1 << 62) - 5, &[1, 2, 3, 4, 5]).unwrap();
     assert_eq!(copy, [0, 0, 0, 1, 2, 3, 4, 5]);
     assert!(matches!(
         Plan::new(&TypeTree::vector(1 << 62, 8, TypeTree::Leaf(BaseType::F64))),
-        Err(Error::Tree(_))
+        Err(PackError::Tree(_))
     ));
     let copies = TypeTree::index_bucket(1, [u64::MAX, u64::MAX], [0, 0], TypeTree::structure([], []));
     assert_eq!(Plan::new(&copies).map_or(0, |plan| plan.packed_size()), 0);
@@ -1041,7 +1054,7 @@ fn repetitions_are_compared_once() {
     Transpack::new(&straight[0], 3, &turned, 3).unwrap();
     let error = Transpack::new(&straight[1], 3, &turned, 3).unwrap_err();
     let byte = 9 << 33;
-    assert_eq!(error, Error::Signature { byte, from: BaseType::F32, to: BaseType::U32 });
+    assert_eq!(error, PackError::Signature { byte, from: BaseType::F32, to: BaseType::U32 });
 }
 
 /// Iterations of both loops begin together only at a packed byte far beyond the end of the data.
@@ -1071,12 +1084,12 @@ fn a_transpack_is_for_its_plans() {
     let transpack = Transpack::new(source.plan(), 1, into.as_data().plan(), 1).unwrap();
     transpack.copy(&source, &mut into).unwrap();
     let bytes = [0u8; 32];
-    assert_eq!(transpack.copy(&Data::of(&bytes), &mut into), Err(Error::Plan));
-    let error = into.copy_from(&Data::of(&bytes)).unwrap_err();
-    assert!(matches!(error, Error::Signature { byte: 0, from: BaseType::U8, to: BaseType::F64 }));
+    assert_eq!(transpack.copy(&data_of(&bytes), &mut into), Err(PackError::Plan));
+    let error = into.copy_from(&data_of(&bytes)).unwrap_err();
+    assert!(matches!(error, PackError::Signature { byte: 0, from: BaseType::U8, to: BaseType::F64 }));
     assert!(matches!(
-        into.copy_from(&Data::of(&[0.0; 5])),
-        Err(Error::Length { expected: 32, found: 40, .. })
+        into.copy_from(&data_of(&[0.0; 5])),
+        Err(PackError::Length { expected: 32, found: 40, .. })
     ));
     assert_eq!(to[2], [1.0, 5.0, 9.0, 13.0]);
 }
@@ -1086,7 +1099,7 @@ fn sendable<T: Send + Sync>() {}
 #[test]
 fn streams_can_be_moved_to_other_threads() {
     let values = values(1000);
-    let data = Data::of(&values);
+    let data = data_of(&values);
     let (size, half) = (data.packed_size(), data.packed_size() / 2);
     let mut packed = vec![0; size];
     let (first, second) = packed.split_at_mut(half);
@@ -1105,7 +1118,7 @@ fn streams_can_be_moved_to_other_threads() {
 #[test]
 fn another_representation_begins_anew() {
     let values = [1u32, 2, 3];
-    let data = Data::of(&values);
+    let data = data_of(&values);
     let mut packer = data.packer().with_checksum();
     assert_eq!(packer.pack(&mut [0; 4]), 4);
     let mut packer = packer.with_representation(Representation::External32).unwrap();
@@ -1114,7 +1127,7 @@ fn another_representation_begins_anew() {
     assert_eq!(packer.checksum(), Some(crc32c::crc32c(&packed)));
 
     let mut copies = [0u32; 3];
-    let mut unpacker = DataMut::of(&mut copies).unpacker().with_checksum();
+    let mut unpacker = data_of_mut(&mut copies).unpacker().with_checksum();
     unpacker.unpack(0, &[9; 6]).unwrap();
     let mut unpacker = unpacker.with_representation(Representation::External32).unwrap();
     assert_eq!((unpacker.position(), unpacker.missing().next()), (0, Some(0..12)));

@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 
 use dtype_core::{Item, Optimality, Progression, SelectionError, solve_layout};
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     DynamicLayout, Error, Layout, MpiDatatype, layout,
     layout::{ArrayOrder, Band, Darray, Distribution, Halo, LayoutOrigin, Subarray, Tile, layout_cache},
@@ -87,7 +88,7 @@ where
     match layout.of_mut(&mut target[..]) {
         Ok(mut view) => view.unpack(&packed).unwrap(),
         Err(error) => {
-            assert_eq!(error, Error::Overlap);
+            assert_eq!(error, Error::Pack(PackError::Overlap));
             return;
         }
     }
@@ -296,7 +297,7 @@ fn a_type_map_reads_and_writes_bytes_at_its_displacements() {
     let size = view.as_view().packed_size();
     let mut packed = vec![0; size];
     packed[size - 1] = 2;
-    assert!(matches!(view.unpack(&packed), Err(Error::InvalidValue { what: "bool", .. })));
+    assert!(matches!(view.unpack(&packed), Err(Error::Pack(PackError::InvalidValue { what: "bool", .. }))));
     packed[size - 1] = 1;
     view.unpack(&packed).unwrap();
     assert_eq!(memory[..70], [[1u8; 69].as_slice(), &[0]].concat());
@@ -443,11 +444,11 @@ fn absurd_sizes_are_errors_and_take_no_memory() {
     };
     assert_eq!(cyclic((1 << 62) - 1, 10).layout::<u8>().unwrap().count(), 0);
     assert!(cyclic((1 << 62) - 1, isize::MAX as usize - 64).layout::<u8>().is_err());
-    assert!(matches!(cyclic(2, 1 << 61).layout::<u8>(), Err(Error::Memory { .. })));
+    assert!(matches!(cyclic(2, 1 << 61).layout::<u8>(), Err(Error::Pack(PackError::Memory { .. }))));
     let length = layout!(u8[-1i64 + (endless as i64 - endless as i64)] => [..]).unwrap_err().to_string();
     assert_eq!(length, "the length of dimension 0 is -1; it must be between 0 and 9223372036854775743");
     // A `main` that returns this error prints this text.
-    assert_eq!(format!("{too_many:?}"), format!("Selection: {too_many}"));
+    assert_eq!(format!("{too_many:?}"), format!("Argument: {too_many}"));
     assert_eq!(too_many.to_string(), "the layout has more than 4194304 pieces, the limit; send it in parts");
 }
 
@@ -465,7 +466,7 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     }
     assert_eq!(cells[..6], [0, 0, 5, 3, 4, 5]);
     let overlaps = |cells: &mut Vec<u8>, reads: &[DynamicLayout<u8, 2>], writes: &[DynamicLayout<u8, 2>]| {
-        matches!(split(cells, reads, writes), Err(Error::Overlap | Error::Meet { .. }))
+        matches!(split(cells, reads, writes), Err(Error::Pack(PackError::Overlap) | Error::Meet { .. }))
     };
     let error = split(&mut cells, &[row(1), column(0)], &[column(1), column(0)]).unwrap_err();
     assert_eq!(error, Error::Meet { write: 0, other: 0, is_read: true });
@@ -473,7 +474,7 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     let error = split(&mut cells, &[column(5)], &[column(1), row(1)]).unwrap_err();
     assert_eq!(error, Error::Meet { write: 1, other: 0, is_read: false });
     let twice = split_mut(&mut cells, &[listed(&[1, 2, 1])]).unwrap_err();
-    assert_eq!(twice, Error::Overlap);
+    assert_eq!(twice, Error::Pack(PackError::Overlap));
     assert!(overlaps(&mut cells, &[row(0)], &[column(0)]));
     assert!(overlaps(&mut cells, &[], &[column(0), row(3)]));
     assert!(!overlaps(&mut cells, &[row(0), column(3)], &[]));
@@ -528,7 +529,7 @@ fn what_is_covered_twice_cannot_be_received_into() {
         let layout = layout.unwrap();
         let mut matrix = [[0.0; 10]; 10];
         layout.of(&matrix).unwrap();
-        matches!(layout.of_mut(&mut matrix), Err(Error::Overlap))
+        matches!(layout.of_mut(&mut matrix), Err(Error::Pack(PackError::Overlap)))
     };
     assert!(overlap(layout!(f64[n][n] => [0, ..] + [.., 0])));
     assert!(!overlap(layout!(f64[n][n] => [0, ..] + [1.., 0])));
@@ -554,7 +555,7 @@ fn what_is_covered_twice_cannot_be_received_into() {
 
     let fields = |layout: Result<DynamicLayout<Particle, 1, layout::Fields>, Error>| {
         let mut particles = [Particle::default(); 10];
-        matches!(layout.unwrap().of_mut(&mut particles), Err(Error::Overlap))
+        matches!(layout.unwrap().of_mut(&mut particles), Err(Error::Pack(PackError::Overlap)))
     };
     assert!(!fields(layout!(Particle[n] => [..].id + [..].kind)));
     assert!(fields(layout!(Particle[n] => [..].position + [3].position[1])));
@@ -705,7 +706,7 @@ fn a_list_that_selects_twice_is_refused_whenever_it_is_given() {
     for _ in 0..2 {
         let layout = layout!(u16[n] => {&twice}).unwrap();
         assert_eq!(layout.of(&cells).unwrap().pack().len(), 2 * n + 2);
-        assert!(matches!(layout.of_mut(&mut cells), Err(Error::Overlap)));
+        assert!(matches!(layout.of_mut(&mut cells), Err(Error::Pack(PackError::Overlap))));
         assert!(layout!(u16[n] => {&once}).unwrap().of_mut(&mut cells).is_ok());
     }
 }
@@ -928,7 +929,7 @@ fn check_bounds<T: Numbered>(
     let overlaps = sorted.windows(2).any(|pair| pair[0] == pair[1]);
     let mut target = vec![T::default(); source.len()];
     match layout.of_mut(&mut target) {
-        Err(error) => assert!(error == Error::Overlap && overlaps),
+        Err(error) => assert!(error == Error::Pack(PackError::Overlap) && overlaps),
         Ok(mut view) => {
             assert!(!overlaps);
             view.unpack(&pack(&expected)).unwrap();

@@ -2,6 +2,7 @@
 #![cfg(feature = "marshal")]
 
 use dtype_core::{BaseType, Bounds, TypeTree};
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     Error,
     marshal::{marshal, unmarshal},
@@ -79,5 +80,5 @@ fn hostile_bytes_are_errors_that_say_why() {
     assert_eq!(error.to_string(), "these bytes do not describe a layout: the tree has more than 256 levels");
     // More bytes than can be counted.
     let huge = TypeTree::vector(u64::MAX, i64::MAX, TypeTree::Leaf(BaseType::U8));
-    assert!(matches!(marshal(&huge, Bounds::of_extent(1)), Err(Error::Tree(_))));
+    assert!(matches!(marshal(&huge, Bounds::of_extent(1)), Err(Error::Pack(PackError::Tree(_)))));
 }

@@ -419,7 +419,7 @@ fn another_type_is_an_error() {
     assert_eq!(prints.len(), types.len());
     for (bytes, says) in [
         (&bytes[..10], "it has 10 bytes"),
-        (&[0; 40][..], "it does not end as a message"),
+        (&[0; 40][..], "it does not end as an owned message"),
         (&[][..], "it has 0 bytes"),
     ] {
         assert!(message(from_bytes::<Config>(bytes).unwrap_err()).contains(says));

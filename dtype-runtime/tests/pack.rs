@@ -1,6 +1,7 @@
 //! Packing and unpacking without MPI: rejected input, untouched memory, and equal results at all stages.
 
 use dtype_core::{Bounds, NodeCosts, Optimality, Program, Shape, reconstruct};
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     Error, MpiDatatype, layout, layout::LayoutOrigin, pack, pack_into, packed_size, unpack_into,
 };
@@ -78,7 +79,7 @@ proptest! {
             Err(error) => {
                 let offset = invalid.expect("a byte that is no bool");
                 let found = bytes[offset].into();
-                prop_assert_eq!(error, Error::InvalidValue { what: "bool", offset, found });
+                prop_assert_eq!(error, Error::Pack(PackError::InvalidValue { what: "bool", offset, found }));
                 prop_assert_eq!(target, [Outer::default()]);
             }
         }
@@ -99,18 +100,18 @@ fn buffers_of_the_wrong_length_are_refused_by_name() {
     // More bytes than the values need are an error.
     assert!(matches!(
         unpack_into(&long, &mut values.clone()),
-        Err(Error::Length { expected: 28, found: 30, .. })
+        Err(Error::Pack(PackError::Length { expected: 28, found: 30, .. }))
     ));
 
     let column = layout!(u16[4][4] => [.., 1]);
     let mut matrix = [[1; 4]; 4];
     assert!(matches!(
         column.of(&matrix).pack_into(&mut [0; 7]),
-        Err(Error::Length { expected: 8, found: 7, .. })
+        Err(Error::Pack(PackError::Length { expected: 8, found: 7, .. }))
     ));
     assert!(matches!(
         column.of_mut(&mut matrix).unpack(&[0; 9]),
-        Err(Error::Length { expected: 8, found: 9, .. })
+        Err(Error::Pack(PackError::Length { expected: 8, found: 9, .. }))
     ));
     assert_eq!(matrix, [[1; 4]; 4]);
 }
@@ -120,7 +121,7 @@ fn layouts_of_flags_are_checked_too() {
     let mut board = [[false; 3]; 3];
     let column = layout!(bool[3][3] => [.., 0]);
     let error = column.of_mut(&mut board).unpack(&[1, 1, 9]).unwrap_err();
-    assert_eq!(error, Error::InvalidValue { what: "bool", offset: 2, found: 9 });
+    assert_eq!(error, Error::Pack(PackError::InvalidValue { what: "bool", offset: 2, found: 9 }));
     assert_eq!(board, [[false; 3]; 3]);
     column.of_mut(&mut board).unpack(&[1, 0, 1]).unwrap();
     assert_eq!(board, [[true, false, false], [false; 3], [true, false, false]]);

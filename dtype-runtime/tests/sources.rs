@@ -2,6 +2,7 @@
 //! indexing finds.
 #![cfg(all(feature = "ndarray", feature = "nalgebra"))]
 
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     Error, layout,
     layout::split,
@@ -65,7 +66,7 @@ fn the_plan_of_a_strided_view_reaches_as_far_as_its_elements() {
     let all = layout!(u64[3][3] => [.., ..]);
     let bytes = 2 * 8000 + 3 * 8;
     let plan = all.of(&wide.slice(s![0..3, 0..3])).unwrap().data().plan().clone();
-    let too_short = Error::Reach { first: 0, end: bytes as i128, found: 72 };
+    let too_short = PackError::Reach { first: 0, end: bytes as i128, found: 72 };
     assert_eq!(Data::new(&plan, 1, &[0; 72], 0).unwrap_err(), too_short);
     assert_eq!(DataMut::new(&plan, 1, &mut [0; 72], 0).unwrap_err(), too_short);
     let memory = vec![7; bytes];
@@ -75,7 +76,7 @@ fn the_plan_of_a_strided_view_reaches_as_far_as_its_elements() {
     let plan = all.of(&wide.slice(s![..;-1, 0..3;-1])).unwrap().data().plan().clone();
     assert_eq!(
         Data::new(&plan, 1, &memory, 0).unwrap_err(),
-        Error::Reach { first: 8 - bytes as i128, end: 8, found: bytes }
+        PackError::Reach { first: 8 - bytes as i128, end: 8, found: bytes }
     );
     assert_eq!(Data::new(&plan, 1, &memory, bytes - 8).unwrap().pack(), [7; 72]);
     assert!(Data::new(&plan, 1, &memory, bytes - 7).is_err());

@@ -6,6 +6,7 @@ use std::{
 };
 
 use dtype_core::{NodeCosts, Optimality};
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{Error, MpiDatatype, layout::LayoutOrigin, pack, unpack_into};
 
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
@@ -58,7 +59,11 @@ fn restricted_types_travel_as_integers_and_are_checked_on_arrival() {
         damaged[offset..offset + invalid.len()].copy_from_slice(invalid);
         let error = unpack_into(&damaged, &mut copies).unwrap_err();
         let found = invalid.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        assert_eq!(error, Error::InvalidValue { what, offset, found }, "on a little-endian machine");
+        assert_eq!(
+            error,
+            Error::Pack(PackError::InvalidValue { what, offset, found }),
+            "on a little-endian machine"
+        );
         assert_eq!(copies, [VALUE; 2], "nothing is written");
     }
     assert_eq!(Restricted::validate_slice(&[VALUE; 3]), Ok(()));
@@ -71,7 +76,7 @@ fn values_that_mpi_has_received_can_be_validated() {
     // SAFETY: `u8` has the size and alignment of `bool`; the values are looked at as bytes, never read as
     // `bool`.
     let flags = unsafe { std::slice::from_raw_parts(memory.as_ptr().cast::<bool>(), memory.len()) };
-    let error = Error::InvalidValue { what: "bool", offset: 2, found: 7 };
+    let error = Error::Pack(PackError::InvalidValue { what: "bool", offset: 2, found: 7 });
     assert_eq!(bool::validate_slice(flags), Err(error));
     assert_eq!(bool::validate_slice(&flags[..2]), Ok(()));
 }

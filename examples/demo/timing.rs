@@ -4,13 +4,11 @@
 use std::{convert::Infallible, time::Instant};
 
 use dtype_runtime::{
-    Layout, MpiDatatype, Wire, layout,
+    Comm, FromMessage, Layout, MpiDatatype, Peer, Result, Wire, layout,
     layout::{ArrayLikeMut, Disjoint},
     packed_size,
-    traits::*,
-    wire,
 };
-use mpi::{topology::SimpleCommunicator, traits::*};
+use mpi::{topology::Process, traits::*};
 
 use crate::layouts::{Cell, Mixed, Particle, zero_grid, zero_matrix};
 
@@ -58,8 +56,8 @@ impl<'a> Method<'a> {
 const COLUMNS: [&str; 6] = ["datatype", "rsmpi", "packed", "auto", "segments", "by hand"];
 
 /// Prints the table on rank 0. Both ranks must call this function.
-pub fn table(world: &SimpleCommunicator) {
-    wire::attach(world).expect("all ranks are here");
+pub fn table(world: &Comm) -> Result {
+    world.attach()?;
     if world.rank() == 0 {
         println!("\nHalf a ping-pong between two ranks in µs, medians of interleaved runs:\n");
         println!("{:<44}{}", "", COLUMNS.map(|name| format!("{name:>10}")).concat());
@@ -76,20 +74,21 @@ pub fn table(world: &SimpleCommunicator) {
     }
     sub_blocks(world);
     if world.rank() == 0 {
-        println!("\ndatatype  this project's MPI datatype");
+        println!("\ndatatype  this project's MPI datatype, in rsmpi's calls");
         println!("rsmpi     the struct as rsmpi's derive builds it");
-        println!("packed    this project's packed wire: `send_packed`, `receive_values_into`");
+        println!("packed    this project's packed wire: `.wire(Wire::Packed)` before `send`");
         println!("auto      the wire that `Wire::Auto` chooses");
-        println!("segments  the wire that both sides name: `send_over(Wire::Segments, …)`, `receive_over`");
+        println!("segments  the wire that both sides name: `.wire(Wire::Segments)`");
         println!("by hand   a loop over the fields or elements, and one message");
         println!(
             "(If MPICH reports leaked objects below: rsmpi does not free the datatypes of its derive.)\n"
         );
     }
+    Ok(())
 }
 
 /// Runs the methods alternately, many times, and prints a row of their medians.
-fn measure(world: &SimpleCommunicator, title: &str, mut methods: Vec<Method<'_>>) {
+fn measure(world: &Comm, title: &str, mut methods: Vec<Method<'_>>) {
     // The first runs build datatypes and touch memory. A build without optimization makes few runs, because
     // its times mean little.
     const WARM_UP: usize = 10;
@@ -124,6 +123,12 @@ fn measure(world: &SimpleCommunicator, title: &str, mut methods: Vec<Method<'_>>
         None => format!("{:>10}", "–"),
     });
     println!("{title:<44}{}", cells.concat());
+}
+
+/// Returns the other rank, for this project's calls and for rsmpi's.
+fn other(world: &Comm) -> (Peer<'_>, Process<'_>) {
+    let rank = 1 - world.rank();
+    (world.peer(rank), world.process_at_rank(rank as i32))
 }
 
 /// Hand-written functions that pack and unpack one struct.
@@ -191,12 +196,12 @@ fn cells_by_hand() -> ByHand<Cell> {
     }
 }
 
-fn structs<T, R>(world: &SimpleCommunicator, title: &str, count: usize, by_hand: &ByHand<T>)
+fn structs<T, R>(world: &Comm, title: &str, count: usize, by_hand: &ByHand<T>)
 where
-    T: MpiDatatype + Equivalence + Clone + Default,
+    T: MpiDatatype + FromMessage + Equivalence + Clone + Default,
     R: Equivalence + Clone + Default,
 {
-    let peer = world.process_at_rank(1 - world.rank());
+    let (peer, process) = other(world);
     let (values, mut arrived) = (vec![T::default(); count], vec![T::default(); count]);
     let (rsmpi_values, mut rsmpi_arrived) = (vec![R::default(); count], vec![R::default(); count]);
     let size = packed_size::<T>(count);
@@ -206,48 +211,42 @@ where
     let methods = vec![
         Method::new(
             "datatype",
-            || peer.send(&values[..]),
+            || process.send(&values[..]),
             || {
-                peer.receive_into(&mut arrived[..]);
+                process.receive_into(&mut arrived[..]);
             },
         ),
         Method::new(
             "rsmpi",
-            || peer.send(&rsmpi_values[..]),
+            || process.send(&rsmpi_values[..]),
             || {
-                peer.receive_into(&mut rsmpi_arrived[..]);
+                process.receive_into(&mut rsmpi_arrived[..]);
             },
         ),
         Method::new(
             "packed",
-            || peer.send_packed(&values).expect("it is sent"),
-            || {
-                peer.receive_values_into(&mut unpacked).expect("it fits");
-            },
+            || peer.wire(Wire::Packed).send(&values).expect("it is sent"),
+            || peer.receive_into(&mut unpacked[..]).expect("it fits"),
         ),
         Method::new(
             "auto",
-            || peer.send_over(Wire::Auto, &values).expect("it is sent"),
-            || {
-                peer.receive_values_into(&mut chosen).expect("it fits");
-            },
+            || peer.send(&values).expect("it is sent"),
+            || peer.receive_into(&mut chosen[..]).expect("it fits"),
         ),
         Method::new(
             "segments",
-            || peer.send_over(Wire::Segments, &values).expect("it is sent"),
-            || {
-                peer.receive_over(Wire::Segments, &mut put_together).expect("it fits");
-            },
+            || peer.wire(Wire::Segments).send(&values).expect("it is sent"),
+            || peer.wire(Wire::Segments).receive_into(&mut put_together[..]).expect("it fits"),
         ),
         Method::new(
             "by hand",
             || {
                 let bytes = hand_sent.chunks_exact_mut(by_hand.size);
                 values.iter().zip(bytes).for_each(|(value, bytes)| (by_hand.pack)(value, bytes));
-                peer.send(&hand_sent[..]);
+                process.send(&hand_sent[..]);
             },
             || {
-                peer.receive_into(&mut hand_received[..]);
+                process.receive_into(&mut hand_received[..]);
                 let bytes = hand_received.chunks_exact(by_hand.size);
                 bytes.zip(&mut hand_unpacked).for_each(|(bytes, value)| (by_hand.unpack)(bytes, value));
             },
@@ -262,48 +261,39 @@ struct LoopsByHand<A> {
     scatter: fn(&[f64], &mut A),
 }
 
-fn sub_block<L, A>(
-    world: &SimpleCommunicator,
-    title: &str,
-    layout: &L,
-    zero: fn() -> Box<A>,
-    by_hand: &LoopsByHand<A>,
-) where
+fn sub_block<L, A>(world: &Comm, title: &str, layout: &L, zero: fn() -> Box<A>, by_hand: &LoopsByHand<A>)
+where
     L: Layout<Element = f64, Coverage: Disjoint<Infallible, L>>,
     A: ArrayLikeMut<f64, L::Shape, Mismatch = Infallible>,
 {
-    let peer = world.process_at_rank(1 - world.rank());
+    let (peer, process) = other(world);
     let (array, mut arrived, mut unpacked, mut chosen, mut put_together, mut scattered) =
         (zero(), zero(), zero(), zero(), zero(), zero());
     let (mut gathered, mut hand_received) = (Vec::new(), vec![0.0; layout.count()]);
     let methods = vec![
         Method::new(
             "datatype",
-            || peer.send(&layout.of(&*array)),
+            || process.send(&layout.of(&*array)),
             || {
-                peer.receive_into(&mut layout.of_mut(&mut *arrived));
+                process.receive_into(&mut layout.of_mut(&mut *arrived));
             },
         ),
         Method::new(
             "packed",
-            || peer.send_packed(&layout.of(&*array)).expect("it is sent"),
-            || {
-                peer.receive_values_into(&mut layout.of_mut(&mut *unpacked)).expect("it fits");
-            },
+            || peer.wire(Wire::Packed).send(&layout.of(&*array)).expect("it is sent"),
+            || peer.receive_into(&mut layout.of_mut(&mut *unpacked)).expect("it fits"),
         ),
         Method::new(
             "auto",
-            || peer.send_over(Wire::Auto, &layout.of(&*array)).expect("it is sent"),
-            || {
-                peer.receive_values_into(&mut layout.of_mut(&mut *chosen)).expect("it fits");
-            },
+            || peer.send(&layout.of(&*array)).expect("it is sent"),
+            || peer.receive_into(&mut layout.of_mut(&mut *chosen)).expect("it fits"),
         ),
         Method::new(
             "segments",
-            || peer.send_over(Wire::Segments, &layout.of(&*array)).expect("it is sent"),
+            || peer.wire(Wire::Segments).send(&layout.of(&*array)).expect("it is sent"),
             || {
                 let into = &mut layout.of_mut(&mut *put_together);
-                peer.receive_over(Wire::Segments, into).expect("it fits");
+                peer.wire(Wire::Segments).receive_into(into).expect("it fits");
             },
         ),
         Method::new(
@@ -311,10 +301,10 @@ fn sub_block<L, A>(
             || {
                 gathered.clear();
                 (by_hand.gather)(&array, &mut gathered);
-                peer.send(&gathered[..]);
+                process.send(&gathered[..]);
             },
             || {
-                peer.receive_into(&mut hand_received[..]);
+                process.receive_into(&mut hand_received[..]);
                 (by_hand.scatter)(&hand_received, &mut scattered);
             },
         ),
@@ -322,7 +312,7 @@ fn sub_block<L, A>(
     measure(world, title, methods);
 }
 
-fn sub_blocks(world: &SimpleCommunicator) {
+fn sub_blocks(world: &Comm) {
     sub_block(
         world,
         "column f64[1000][1000] => [.., 3]",

@@ -2,18 +2,16 @@
 
 use std::{mem::ManuallyDrop, os::raw::c_int, slice};
 
-use dtype_runtime::layout;
+use dtype_runtime::{Comm, Result, layout};
 use mpi::{
     ffi::{RSMPI_Comm_f2c, RSMPI_Fint},
-    point_to_point,
     raw::FromRaw,
     topology::SimpleCommunicator,
-    traits::*,
 };
 
 /// Sends the last column of the matrix `from` to the next rank, and receives the first column of `to` from
-/// the previous one. Both matrices have `rows` rows of `columns` numbers. Returns 0, or 1 if they have no
-/// columns.
+/// the previous one. Both matrices have `rows` rows of `columns` numbers. Returns 0, or 1 after an error,
+/// such as that there are no columns.
 ///
 /// # Safety
 /// 1. `communicator` is the handle of a live communicator between ranks of one group (`py2f` in Python), and
@@ -33,16 +31,26 @@ pub unsafe extern "C" fn shift(
     let (from, to) = unsafe {
         (slice::from_raw_parts(from, rows * columns), slice::from_raw_parts_mut(to, rows * columns))
     };
+    let world = Comm::from(&*world);
+    match shift_columns(&world, from, to, [rows, columns]) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("rank {}: {error}", world.rank());
+            1
+        }
+    }
+}
+
+fn shift_columns(
+    world: &Comm<&SimpleCommunicator>,
+    from: &[f64],
+    to: &mut [f64],
+    [rows, columns]: [usize; 2],
+) -> Result {
     let (rank, size) = (world.rank(), world.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     let last = columns.wrapping_sub(1);
-    let (Ok(sent), Ok(received)) =
-        (layout!(f64[rows][columns] => [.., last]), layout!(f64[rows][columns] => [.., 0]))
-    else {
-        return 1;
-    };
-    let (Ok(sent), Ok(mut received)) = (sent.of(from), received.of_mut(to)) else { return 1 };
-    let (next, previous) = (world.process_at_rank(next), world.process_at_rank(previous));
-    point_to_point::send_receive_into(&sent, &next, &mut received, &previous);
-    0
+    let sent = layout!(f64[rows][columns] => [.., last])?;
+    let received = layout!(f64[rows][columns] => [.., 0])?;
+    world.exchange([(next, &sent.of(from)?)], [(previous, &mut received.of_mut(to)?)])
 }

@@ -5,6 +5,7 @@
 
 mod reader;
 
+use dtype_runtime::pack::{data_of_mut};
 use dtype_runtime::{
     MpiDatatype,
     pack::{Data, DataMut, Plan, Representation, Unpacker},
@@ -40,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let mut values = [(0u8, 'x', [true; 3], 1u16, false); 4];
-    let unpacker = DataMut::of(&mut values).unpacker().with_representation(representation).unwrap();
+    let unpacker = data_of_mut(&mut values).unpacker().with_representation(representation).unwrap();
     segments(unpacker.with_checksum(), &mut reader);
     MpiDatatype::validate_slice(&values).unwrap();
 });

@@ -11,25 +11,33 @@ impl Random {
             "/// What all of this was made from.\npub const SEED: u64 = {seed};\n/// The number of structs.\n\
              pub const STRUCTS: usize = {count};\n"
         );
-        let mut visits = String::new();
+        let (mut visits, mut complete) = (String::new(), String::new());
+        let mut are_complete = Vec::new();
         for i in 0..count {
-            self.item(i, &mut file);
-            let _ = writeln!(visits, "    visitor.visit::<S{i}>();");
+            let is_complete = self.item(i, &are_complete, &mut file);
+            are_complete.push(is_complete);
+            let visit = format!("    visitor.visit::<S{i}>();\n");
+            complete += if is_complete { &visit } else { "" };
+            visits += &visit;
         }
         // The generic struct, at some instantiations.
         for i in (0..count).step_by(12) {
-            let _ = writeln!(visits, "    visitor.visit::<Generic<S{i}, {}>>();", i % 5);
+            let visit = format!("    visitor.visit::<Generic<S{i}, {}>>();\n", i % 5);
+            complete += if are_complete[i] { &visit } else { "" };
+            visits += &visit;
         }
         let _ = write!(
             file,
             "\n/// Hands every struct to the visitor.\npub fn for_each(visitor: &impl Visit) \
-             {{\n{visits}}}\n"
+             {{\n{visits}}}\n\n/// Hands every struct without skipped fields to the visitor.\n\
+             pub fn for_each_complete(visitor: &impl VisitComplete) {{\n{complete}}}\n"
         );
         file
     }
 
-    /// Writes a struct, and the list of its bytes that travel, in order.
-    fn item(&mut self, i: usize, file: &mut String) {
+    /// Writes a struct, and the list of its bytes that travel, in order. Returns `true` if no field is
+    /// skipped, at any level. `are_complete` says so of the structs before.
+    fn item(&mut self, i: usize, are_complete: &[bool], file: &mut String) -> bool {
         let (repr, loose) = match self.below(12) {
             0..=4 => ("#[repr(C)]", false),
             5 => ("#[repr(C, packed)]", false),
@@ -107,6 +115,12 @@ impl Random {
             );
         }
         let _ = writeln!(file, "    }}\n}}");
+        let is_complete = |ty: &str| {
+            let digits =
+                |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
+            ty.split('S').skip(1).filter_map(digits).all(|number: usize| are_complete[number])
+        };
+        fields.iter().all(|(ty, skipped)| !skipped && is_complete(ty))
     }
 
     fn number(&mut self) -> String {

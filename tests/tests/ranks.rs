@@ -300,11 +300,11 @@ fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() 
 }
 
 #[test]
-fn collectives_with_promised_sizes_bring_the_same() {
+fn collectives_with_equally_many_values_on_all_ranks_bring_all_of_them() {
     for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
-        passes("wires-exact", ranks);
+        passes("wires-even", ranks);
     }
-    ended_well(&run(scenario("wires-exact", 2).env("DTYPE_CHECK", "1")), 2);
+    ended_well(&run(scenario("wires-even", 2).env("DTYPE_CHECK", "1")), 2);
 }
 
 /// Counts calls and bytes in the profiling interface: with `DTYPE_LONG`, on up to 64 ranks.
@@ -327,13 +327,6 @@ fn collectives_take_nothing_from_and_for_any_ranks() {
 fn a_rank_that_sends_less_than_it_announces_is_told_of() {
     for &ranks in launch::numbers_of_ranks(&[2, 3, 4]) {
         passes("hostile-liars", ranks);
-    }
-}
-
-#[test]
-fn what_traits_of_the_program_say_is_believed_once() {
-    for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
-        passes("hostile-fickle", ranks);
     }
 }
 
@@ -408,7 +401,7 @@ fn checked_messages_say_what_they_hold() {
     checked("matching-threads", 2);
     let finished = run(scenario("wires-contiguous", 2).env("DTYPE_CHECK", "1"));
     assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
-    assert_eq!(finished.output.matches("must first call `wire::attach").count(), 1, "{}", finished.output);
+    assert_eq!(finished.output.matches("must first call `attach`").count(), 1, "{}", finished.output);
 }
 
 /// Sends random values of random types in all calls. `DTYPE_SEED` generates other ones.
@@ -675,7 +668,7 @@ fn guards_may_outlive_mpi() {
 fn mpi_that_ends_within_a_call_ends_the_program_with_a_message() {
     let finished = start("finalized-names", 1);
     let names = finished.output.lines().next().unwrap_or_default();
-    assert!(names.contains("send_message,"), "{}", finished.output);
+    assert!(names.contains("send,"), "{}", finished.output);
     for name in names.split(',') {
         let finished = run(scenario("finalized-within", 2).arg(name));
         let message = "dtype: MPI was finalized in the middle of a call of dtype_runtime";

@@ -78,7 +78,7 @@ pub(crate) fn run() -> Result<()> {
     let sh = Shell::new()?;
     println!("The guide: {}", book(&sh)?.display());
     let features = ["--features", "dtype-runtime/picture,dtype-runtime/serde"];
-    let packages = ["--package", "dtype-runtime", "--package", "dtype-core"];
+    let packages = ["--package", "dtype-runtime", "--package", "dtype-engine", "--package", "dtype-core"];
     cmd!(sh, "cargo doc --no-deps {packages...} {features...}").quiet().run()?;
     println!("The crates: {}", sh.current_dir().join("target/doc/dtype_runtime/index.html").display());
     Ok(())

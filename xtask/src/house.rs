@@ -29,6 +29,18 @@ type Uses = BTreeMap<Module, BTreeSet<Module>>;
 /// The names of the first file of a crate.
 const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
 
+/// The crate whose folders have an order.
+const ROOMED: &str = "dtype-runtime/src";
+
+/// The folders of that crate. A file uses no file of a later folder.
+const ROOMS: [&str; 4] = ["layout", "decode", "transfer", "comm"];
+
+/// The largest number of lines of a file, in the folders of [`SHORT`].
+const LINES: usize = 560;
+
+/// The folders whose files are short.
+const SHORT: [&str; 4] = ["dtype-engine/src", "dtype-interpose/src", "dtype-mpi/src", ROOMED];
+
 /// Checks every crate below a folder, and reports all faults at once.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let mut files = Vec::new();
@@ -47,6 +59,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         faults.extend(oblique_docs(&text).map(|(line, word)| {
             faults_at(line, format!("a doc comment begins with `{word}`: begin with a verb or a noun"))
         }));
+        let lines = text.lines().count();
+        if lines > LINES && SHORT.iter().any(|folder| path.starts_with(root.join(folder))) {
+            faults
+                .push(faults_at(lines, format!("a file of more than {LINES} lines: divide it by its jobs")));
+        }
         let is_checked =
             path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with(CALLS);
         if is_checked && PROVING.iter().any(|folder| path.starts_with(root.join(folder))) {
@@ -60,7 +77,13 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     ensure!(!crates.is_empty(), "{}: no crate below this folder", root.display());
     for source in crates {
         let name = shown(root, source);
-        faults.extend(circles(&uses(source)?).iter().map(|circle| {
+        let uses = uses(source)?;
+        if source.ends_with(ROOMED) {
+            faults.extend(climbing(&uses).map(|(lower, higher)| {
+                format!("{name}: {lower} uses {higher}; the order of the rooms is {}", ROOMS.join(", "))
+            }));
+        }
+        faults.extend(circles(&uses).iter().map(|circle| {
             let names: Vec<_> = circle.iter().map(|module| module.join("/")).collect();
             format!(
                 "{name}: the files {} use each other; ARCHITECTURE.md says which may use which",
@@ -310,6 +333,17 @@ impl<'a> Visit<'a> for Paths {
     }
 }
 
+/// Returns the files that use files of later rooms, with these.
+fn climbing(uses: &Uses) -> impl Iterator<Item = (String, String)> {
+    let room =
+        |module: &Module| ROOMS.iter().position(|room| Some(*room) == module.first().map(String::as_str));
+    let pairs = uses.iter().flat_map(|(module, used)| used.iter().map(move |used| (module, used)));
+    // The front page of the crate shows all rooms, and expansions of its macros use them.
+    let is_front = |module: &Module| module.is_empty() || module.as_slice() == ["expansion"];
+    let climbs = move |(module, used): &(&Module, &Module)| !is_front(module) && room(used) > room(module);
+    pairs.filter(climbs).map(|(module, used)| (module.join("/"), used.join("/")))
+}
+
 /// Returns the circles, each as the set of its modules.
 fn circles(uses: &Uses) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
@@ -334,6 +368,19 @@ fn reach<'a>(uses: &'a Uses, from: &'a Module) -> BTreeSet<&'a Module> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_room_that_uses_a_later_one_is_found() {
+        let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
+        let uses = Uses::from([
+            (module("comm/peer"), BTreeSet::from([module("transfer/send"), module("types")])),
+            (module("transfer/send"), BTreeSet::from([module("comm"), module("layout/view")])),
+            (module("types"), BTreeSet::from([module("layout")])),
+        ]);
+        let found: Vec<_> = climbing(&uses).collect();
+        let pair = |lower: &str, higher: &str| (lower.to_owned(), higher.to_owned());
+        assert_eq!(found, [pair("transfer/send", "comm"), pair("types", "layout")]);
+    }
 
     #[test]
     fn circles_are_found_with_all_that_they_join() {

@@ -58,7 +58,7 @@ fn written_as(head: &str, span: &str) -> Option<String> {
     match head {
         _ if is_command => None,
         "call" | "do" | "here" | "module" | "what to do" | "wire" => Some(span.to_owned()),
-        "error" => Some(format!("Error::{span}")),
+        "error" => Some(format!("ErrorKind::{span}")),
         "layout" => Some(format!("layout!({span})")),
         _ => None,
     }
@@ -163,7 +163,7 @@ mod tests {
         let mut table = Table::default();
         let mut calls = |line: &str| table.row(line).calls;
         assert!(calls("| you want | call | error |").is_empty() && calls("|---|---|---|").is_empty());
-        assert_eq!(calls("| `a` | `b(\\|x\\| …)?`, `c` | `Fit` |"), ["b(|x| …)?", "c", "Error::Fit"]);
+        assert_eq!(calls("| `a` | `b(\\|x\\| …)?`, `c` | `Fit` |"), ["b(|x| …)?", "c", "ErrorKind::Fit"]);
         assert!(calls("text").is_empty() && calls("| message |").is_empty() && calls("| `a` |").is_empty());
     }
 

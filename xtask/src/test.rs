@@ -166,6 +166,7 @@ fn busy() -> Duration {
 const WITHOUT_MPI: &[&str] = &[
     "--package=dtype-core",
     "--package=dtype-derive",
+    "--package=dtype-engine",
     "--package=dtype-runtime",
     "--package=dtype-report",
     "--package=dtype-cli",
@@ -224,6 +225,7 @@ const WITH_MPI: &[&str] = &[
 const ALL: &[&str] = &[
     "--package=dtype-core",
     "--package=dtype-derive",
+    "--package=dtype-engine",
     "--package=dtype-runtime",
     "--package=dtype-report",
     "--package=dtype-cli",

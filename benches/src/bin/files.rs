@@ -10,9 +10,8 @@ use dtype_benches::{
     journeys::Arguments,
 };
 use dtype_runtime::{
+    Comm,
     layout::{ArrayOrder, Subarray},
-    traits::*,
-    wire::File,
 };
 use mpi::{
     ffi::{self, MPI_Datatype, MPI_File, MPI_Offset},
@@ -61,10 +60,10 @@ fn both_ways(
     let ours = path(world, "ours");
     let (by_hand, contiguous) =
         (ByHand::new(world, "by-hand", part, Some(sizes)), ByHand::contiguous(world, part));
-    let file = RefCell::new(File::create(world, &ours).expect("a file"));
+    let file = RefCell::new(Comm::from(world).create(&ours).expect("a file"));
     let read = RefCell::new(vec![0.0; part.count()]);
     let writing: Vec<Way<'_>> = vec![
-        ("ours", Box::new(|| file.borrow_mut().write_distributed(0, &own, &values).expect("it is written"))),
+        ("ours", Box::new(|| file.borrow_mut().write(&own, &values).expect("it is written"))),
         ("subarray", Box::new(|| by_hand.write(&values, true))),
         ("contiguous", Box::new(|| contiguous.write(&values, true))),
         ("contiguous alone", Box::new(|| contiguous.write(&values, false))),
@@ -83,7 +82,7 @@ fn both_ways(
             "ours",
             Box::new(|| {
                 let mut read = read.borrow_mut();
-                file.borrow_mut().read_distributed(0, &own, &mut *read).expect("it is read");
+                file.borrow_mut().read(&own, &mut *read).expect("it is read");
             }),
         ),
         ("subarray", Box::new(|| by_hand.read(&mut read.borrow_mut(), true))),
@@ -109,7 +108,8 @@ fn both_ways(
 fn path(world: &SimpleCommunicator, name: &str) -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
-    let process = world.process_at_rank(0).broadcast_message(Some(std::process::id())).expect("a number");
+    let process = (world.rank() == 0).then(std::process::id);
+    let process = Comm::from(world).broadcast(0, process).expect("a number");
     folder.join(format!("dtype-bench-{process}-{name}"))
 }
 

@@ -13,7 +13,7 @@ use dtype_benches::{
     boxes::{MANY, Part, Way, measure},
     journeys::Arguments,
 };
-use dtype_runtime::layout::Halo;
+use dtype_runtime::{Comm, Halo};
 use mpi::{
     ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request},
     raw::AsRaw,
@@ -35,25 +35,23 @@ fn main() {
     let Command { arguments } = Command::parse();
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
-    let lengths = if world.size() == 4 { [2, 2, 1] } else { [world.size(), 1, 1] };
-    let grid = |periodic: [bool; 3]| {
-        world.create_cartesian_communicator(&lengths, &periodic, false).expect("all ranks are in the grid")
-    };
+    let comm = Comm::from(&world);
+    let ranks = comm.size();
+    let lengths = if ranks == 4 { [2, 2, 1] } else { [ranks, 1, 1] };
+    let grid = |lengths, periodic| comm.cartesian(lengths, periodic).expect("all ranks are in the grid");
     // Dimensions of one rank are not periodic, so that no rank is its own neighbour.
-    let open = grid(lengths.map(|length| length > 1));
+    let open = grid(lengths, lengths.map(|length| length > 1));
     for side in [64, 128] {
         for width in [1, 2] {
             exchange(&arguments, &world, &open, &format!("faces/{side}/width-{width}"), side, width);
         }
     }
     // The ghost cells of the last dimension are short rows, far apart.
-    let lines = [1, 1, world.size()];
-    let along = world.create_cartesian_communicator(&lines, &[false, false, true], false);
-    let along = along.expect("all ranks are in the grid");
+    let along = grid([1, 1, ranks], [false, false, true]);
     for width in [1, 2, 8, 16] {
         exchange(&arguments, &world, &along, &format!("last/64/width-{width}"), 64, width);
     }
-    let torus = grid([true; 3]);
+    let torus = grid(lengths, [true; 3]);
     exchange(&arguments, &world, &torus, "torus/64/width-1", 64, 1);
     overlap(&arguments, &world, &open);
 }
@@ -62,7 +60,7 @@ fn main() {
 fn exchange(
     arguments: &Arguments,
     world: &SimpleCommunicator,
-    grid: &CartesianCommunicator,
+    grid: &Comm<CartesianCommunicator>,
     case: &str,
     side: usize,
     width: usize,
@@ -72,14 +70,20 @@ fn exchange(
     let (own, once, typed, neighbour, hand, persistent) =
         (array(), array(), array(), array(), array(), array());
     let halo = Halo::new(sizes, width).faces();
-    let prepared = RefCell::new(halo.on::<f64>(grid).expect("a halo"));
+    let prepared = RefCell::new(grid.halo::<f64, 3>(halo).expect("a halo"));
     let plain = Plain::new(grid, sizes, width);
     let buffers = RefCell::new(Buffers::new(&plain));
     let kept = RefCell::new(Buffers::new(&plain));
     let requests = RefCell::new(kept.borrow_mut().requests(&plain, true));
     let ways: Vec<Way<'_>> = vec![
         ("ours", Box::new(|| prepared.borrow_mut().exchange(&mut *own.borrow_mut()).expect("it arrives"))),
-        ("ours once", Box::new(|| halo.exchange(grid, &mut *once.borrow_mut()).expect("it arrives"))),
+        (
+            "ours once",
+            Box::new(|| {
+                let mut exchange = grid.halo::<f64, 3>(halo).expect("a halo");
+                exchange.exchange(&mut *once.borrow_mut()).expect("it arrives");
+            }),
+        ),
         ("subarrays", Box::new(|| plain.by_subarrays(&mut typed.borrow_mut()))),
         ("neighbourhood", Box::new(|| plain.by_neighbourhood(&mut neighbour.borrow_mut()))),
         (
@@ -126,10 +130,10 @@ fn exchange(
 }
 
 /// Exchanges while the program computes for a millisecond.
-fn overlap(arguments: &Arguments, world: &SimpleCommunicator, grid: &CartesianCommunicator) {
+fn overlap(arguments: &Arguments, world: &SimpleCommunicator, grid: &Comm<CartesianCommunicator>) {
     let sizes = [66; 3];
     let halo = Halo::new(sizes, 1).faces();
-    let prepared = RefCell::new(halo.on::<f64>(grid).expect("a halo"));
+    let prepared = RefCell::new(grid.halo::<f64, 3>(halo).expect("a halo"));
     let array = RefCell::new(vec![0.5; sizes.iter().product()]);
     // The work is counted, not timed, so that ranks that share a core do it one after another.
     let turns = turns_of(Duration::from_millis(1));

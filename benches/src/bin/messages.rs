@@ -10,9 +10,8 @@ use dtype_benches::{
     shapes::{Log, log},
 };
 use dtype_runtime::{
-    MpiDatatype,
+    Comm, FromMessage, MpiDatatype, Wire,
     message::{from_bytes, to_bytes},
-    traits::*,
 };
 use mpi::{Count, datatype::PartitionMut, topology::SimpleCommunicator, traits::*};
 
@@ -47,14 +46,11 @@ struct Mixed {
 
 /// Returns the ways to send a value as one message of bytes: ours, and other codecs.
 macro_rules! codecs {
-    ($other:ident, $value:ident, $type:ty) => {{
-        let (other, value) = (&$other, &$value);
+    ($peer:ident, $other:ident, $value:ident, $type:ty) => {{
+        let (peer, other, value) = ($peer, &$other, &$value);
         let ours: Way<'_> = (
             "ours",
-            either(
-                || other.send_message(value).unwrap(),
-                || taken(other.receive_message::<$type>().unwrap()),
-            ),
+            either(move || peer.send(value).unwrap(), move || taken(peer.receive::<$type>().unwrap())),
         );
         let to_bytes = |value: &$type| to_bytes(value).unwrap();
         let to_wincode = |value: &$type| wincode::serialize(value).unwrap();
@@ -138,12 +134,14 @@ impl Bench {
     /// 1,024 vectors, 1 MiB in all.
     fn many_vectors(&self) {
         let other = self.world.process_at_rank(1 - self.world.rank());
+        let comm = Comm::from(&self.world);
+        let peer = comm.peer(1 - comm.rank());
         let value = vec![vec![0.5f64; 128]; 1024];
         let contiguous = || {
             let flat: Vec<f64> = value.concat();
             other.send(&flat[..]);
         };
-        let mut ways = codecs!(other, value, Vec<Vec<f64>>);
+        let mut ways = codecs!(peer, other, value, Vec<Vec<f64>>);
         ways.extend([
             (
                 "by hand",
@@ -168,18 +166,15 @@ impl Bench {
     fn one_vector(&self) {
         const COUNT: usize = 8 << 20;
         let other = self.world.process_at_rank(1 - self.world.rank());
+        let comm = Comm::from(&self.world);
+        let peer = comm.peer(1 - comm.rank());
         let value = vec![0.5f64; COUNT];
         let old = std::cell::RefCell::new(vec![0.0f64; COUNT + 8]);
         let plain = std::cell::RefCell::new(vec![0.0f64; COUNT]);
         let ways: Vec<Way<'_>> = vec![
             (
                 "ours",
-                either(
-                    || other.send_message(&value).unwrap(),
-                    || {
-                        other.receive_message_into(&mut *old.borrow_mut()).unwrap();
-                    },
-                ),
+                either(|| peer.send(&value).unwrap(), || peer.receive_into(&mut *old.borrow_mut()).unwrap()),
             ),
             (
                 "plain",
@@ -193,18 +188,12 @@ impl Bench {
         ];
         self.measure("vector/64-MiB/in-place".to_owned(), &ways);
         let ways: Vec<Way<'_>> = vec![
-            (
-                "ours",
-                either(
-                    || other.send_message(&value).unwrap(),
-                    || taken(other.receive_message::<Vec<f64>>().unwrap()),
-                ),
-            ),
+            ("ours", either(|| peer.send(&value).unwrap(), || taken(peer.receive::<Vec<f64>>().unwrap()))),
             (
                 "values",
                 either(
-                    || other.send_packed(&value).unwrap(),
-                    || taken(other.receive_values::<f64>().unwrap()),
+                    || peer.wire(Wire::Packed).send(&value).unwrap(),
+                    || taken(peer.receive::<Vec<f64>>().unwrap()),
                 ),
             ),
             (
@@ -226,28 +215,28 @@ impl Bench {
     /// Values of unknown number, against values of known number.
     fn unknown<T>(&self, name: &str, count: usize)
     where
-        T: MpiDatatype + dtype_runtime::FromMessage + Clone + Default + Equivalence,
+        T: MpiDatatype + FromMessage + Clone + Default + Equivalence,
     {
         let other = self.world.process_at_rank(1 - self.world.rank());
+        let comm = Comm::from(&self.world);
+        let peer = comm.peer(1 - comm.rank());
         let value = vec![T::default(); count];
-        let wire = dtype_runtime::Wire::Auto;
-        let send = || other.send_over(wire, &value).unwrap();
+        // A message in the format of owned values.
+        let owned = Some(value.clone());
+        let send = || peer.send(&value).unwrap();
         let ways: Vec<Way<'_>> = vec![
-            ("ours", either(send, || taken(other.receive_values::<T>().unwrap()))),
+            ("ours", either(send, || taken(peer.receive::<Vec<T>>().unwrap()))),
             (
                 "known",
                 either(send, || {
                     let mut new = vec![T::default(); count];
-                    other.receive_values_into(&mut new).unwrap();
+                    peer.receive_into(&mut new[..]).unwrap();
                     taken(new);
                 }),
             ),
             (
                 "message",
-                either(
-                    || other.send_message(&value).unwrap(),
-                    || taken(other.receive_message::<Vec<T>>().unwrap()),
-                ),
+                either(|| peer.send(&owned).unwrap(), || taken(peer.receive::<Option<Vec<T>>>().unwrap())),
             ),
             ("rsmpi", either(|| other.send(&value[..]), || taken(other.receive_vec::<T>()))),
         ];
@@ -257,14 +246,17 @@ impl Bench {
 
     fn log(&self) {
         let other = self.world.process_at_rank(1 - self.world.rank());
+        let comm = Comm::from(&self.world);
+        let peer = comm.peer(1 - comm.rank());
         let value = log(1000, 1);
-        let ways = codecs!(other, value, Log);
+        let ways = codecs!(peer, other, value, Log);
         self.measure("log/1000".to_owned(), &ways);
     }
 
     /// Vectors of different lengths from each rank to each rank.
     fn exchange(&self) {
         let (world, size) = (&self.world, self.world.size() as usize);
+        let comm = Comm::from(world);
         for most in [16, 1000, 30_000] {
             let leaving: Vec<Vec<Particle>> = (0..size)
                 .map(|to| vec![Particle::default(); most * (1 + (to + world.rank() as usize) % size) / size])
@@ -296,7 +288,7 @@ impl Bench {
                 taken(starts_in.iter().zip(&counts_in).map(one).collect::<Vec<_>>());
             };
             let ways: Vec<Way<'_>> = vec![
-                ("ours", once(|| taken(world.all_to_all_vec(&leaving).unwrap()))),
+                ("ours", once(|| taken(comm.all_to_all(&leaving).unwrap()))),
                 ("by hand", once(by_hand)),
             ];
             self.measure(format!("all-to-all/Particle/{most}"), &ways);

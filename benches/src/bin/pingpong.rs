@@ -16,10 +16,10 @@ use clap::Parser;
 use dtype_benches::{
     journeys::{Arguments, Direction, Effort, rounds},
     measure::{Medians, print},
-    packing::{Bench, Case, Task, Travel, arrays, structs},
+    packing::{Bench, Case, Other, Task, Travel, arrays, structs},
 };
 use dtype_guidelines::way::Way;
-use dtype_runtime::wire;
+use dtype_runtime::{__private::table_line, Comm};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
 /// Times messages between two ranks.
@@ -57,7 +57,7 @@ fn main() {
     let world = universe.world();
     assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
     let start = Instant::now();
-    let calibration = wire::calibrate(&world).expect("two ranks can measure");
+    let calibration = Comm::from(&world).calibrate().expect("two ranks can measure");
     if world.rank() == 0 {
         println!("Measured in {:.0?}:\n{calibration}", start.elapsed());
     }
@@ -94,7 +94,8 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, t
         at_most: Duration::from_secs(if quick { 1 } else { 5 }),
         batch: (200_000 / (case.size + 400)).clamp(1, 200),
     };
-    let other = world.process_at_rank(1 - world.rank());
+    let comm = Comm::from(world);
+    let other = Other::of(&comm);
     let times = rounds(world, travels.len(), &effort, |way, direction| {
         let Travel { send, receive, .. } = travels[way].1;
         match direction {
@@ -151,7 +152,7 @@ impl Table {
         }
         let mut text = HEADER.to_owned();
         for (row, ratios) in &self.0 {
-            text += &wire::table_line(row, ratios.0..=ratios.1, ratios.2);
+            text += &table_line(row, ratios.0..=ratios.1, ratios.2);
         }
         fs::write(file, text)
     }
@@ -176,7 +177,8 @@ const HEADER: &str = "\
 fn check(world: &SimpleCommunicator, case: &Case<'_>, hand: &Way<'_>, name: &str, travel: &Travel<'_>) {
     let values: Vec<u8> =
         (0..case.size).map(|i| (i % 61) as u8 + u8::try_from(name.len()).unwrap_or(0)).collect();
-    let other = world.process_at_rank(1 - world.rank());
+    let comm = Comm::from(world);
+    let other = Other::of(&comm);
     if world.rank() == 0 {
         (hand.unpack)(&values);
         (travel.send)(&other);

@@ -10,8 +10,8 @@ use dtype_benches::{
     journeys::Arguments,
 };
 use dtype_runtime::{
+    Comm, Redistribution,
     layout::{ArrayOrder, Subarray},
-    wire::Redistribution,
 };
 use mpi::{
     ffi::{self, MPI_Comm, MPI_Datatype},
@@ -65,8 +65,9 @@ fn both_ways(
         starts: start,
         order: ArrayOrder::RowMajor,
     });
+    let comm = Comm::from(world);
     let planned = |from: &Subarray<3>, to: &Subarray<3>| {
-        RefCell::new(Redistribution::<f64, 3>::new(world, from, to).expect("a plan"))
+        RefCell::new(Redistribution::<f64, 3>::new(&comm, from, to).expect("a plan"))
     };
     let plans = [planned(&described[0], &described[1]), planned(&described[1], &described[0])];
     let value = |at: usize| (rank * 1_000_003 + at) as f64;
@@ -87,9 +88,9 @@ fn both_ways(
             "ours once",
             Box::new(|| {
                 let (mut one, mut two) = (once.0.borrow_mut(), once.1.borrow_mut());
-                let plan = |from, to| Redistribution::<f64, 3>::new(world, from, to).expect("a plan");
-                plan(&described[0], &described[1]).run(&*one, &mut *two).expect("it arrives");
-                plan(&described[1], &described[0]).run(&*two, &mut *one).expect("it arrives");
+                let [first, second] = &described;
+                comm.redistribute(first, &*one, second, &mut *two).expect("it arrives");
+                comm.redistribute(second, &*two, first, &mut *one).expect("it arrives");
             }),
         ),
         (

@@ -8,10 +8,7 @@ use dtype_benches::{
     boxes::{MANY, Way, measure},
     journeys::Arguments,
 };
-use dtype_runtime::{
-    layout,
-    wire::{passive_window, window},
-};
+use dtype_runtime::{Comm, layout};
 use mpi::{
     ffi::{self, MPI_Aint, MPI_Datatype, MPI_Win},
     raw::AsRaw,
@@ -38,55 +35,55 @@ fn main() {
 
 /// Puts a column in an epoch of all ranks.
 fn fence(arguments: &Arguments, world: &SimpleCommunicator, side: usize) {
-    let (matrix, next) = (matrix(world, side), (world.rank() + 1) % world.size());
+    let comm = Comm::from(world);
+    let (matrix, next) = (matrix(world, side), (comm.rank() + 1) % comm.size());
     let (raw, layout) = (Raw::new(world, side), layout!(f64[side][side] => [.., 1]).expect("a column"));
     let column = layout.of(&matrix[..]).expect("the matrix has the shape");
-    window(world, &mut vec![0.0; side * side], |window| {
+    let opened = comm.window(&mut vec![0.0; side * side], |window| {
         let window = RefCell::new(window);
         let ours = || {
-            window
-                .borrow_mut()
-                .fence(|epoch| epoch.put(&column, next, &layout))
-                .expect("an epoch")
-                .expect("a put");
+            window.borrow_mut().fence(|epoch| epoch.put(&column, next, &layout)).expect("a put");
         };
         let by_mpi = || {
             // SAFETY: the window is open, and the datatype selects a column of the matrices.
             unsafe {
                 ffi::MPI_Win_fence(0, raw.window);
-                raw.put(&matrix, next);
+                raw.put(&matrix, next as c_int);
                 ffi::MPI_Win_fence(0, raw.window);
             }
         };
         compare(arguments, world, &format!("fence/{side}"), &ours, &by_mpi);
         assert!(window.borrow().values() == raw.values(), "the same column arrives");
-    })
-    .expect("a window");
+        Ok(())
+    });
+    opened.expect("a window");
 }
 
 /// Puts a column in an epoch with a lock.
 fn lock(arguments: &Arguments, world: &SimpleCommunicator, side: usize) {
-    let (matrix, next) = (matrix(world, side), (world.rank() + 1) % world.size());
+    let comm = Comm::from(world);
+    let (matrix, next) = (matrix(world, side), (comm.rank() + 1) % comm.size());
     let (raw, layout) = (Raw::new(world, side), layout!(f64[side][side] => [.., 1]).expect("a column"));
     let column = layout.of(&matrix[..]).expect("the matrix has the shape");
     let mut values = vec![0.0; side * side];
-    passive_window(world, &mut values, |window| {
+    let opened = comm.passive_window(&mut values, |window| {
         let window = RefCell::new(window);
         let ours = || {
             let mut window = window.borrow_mut();
-            window.lock_all(|epoch| epoch.put(&column, next, &layout)).expect("an epoch").expect("a put");
+            window.lock_all(|epoch| epoch.put(&column, next, &layout)).expect("a put");
         };
         let by_mpi = || {
             // SAFETY: the window is open, and the datatype selects a column of the matrices.
             unsafe {
                 ffi::MPI_Win_lock_all(0, raw.window);
-                raw.put(&matrix, next);
+                raw.put(&matrix, next as c_int);
                 ffi::MPI_Win_unlock_all(raw.window);
             }
         };
         compare(arguments, world, &format!("lock-all/{side}"), &ours, &by_mpi);
-    })
-    .expect("a window");
+        Ok(())
+    });
+    opened.expect("a window");
     assert!(values == raw.values(), "the same column arrives");
 }
 

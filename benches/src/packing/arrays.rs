@@ -12,7 +12,7 @@ use dtype_runtime::{
 };
 
 #[cfg(feature = "mpi")]
-use dtype_runtime::wire::{Receivable, Sendable};
+use dtype_runtime::{Message, Place};
 #[cfg(feature = "mpi")]
 use mpi::traits::{Buffer, BufferMut};
 
@@ -74,7 +74,7 @@ where
 
 /// Returns the ways to send a message: on our wires, and with the datatype that a user would write.
 #[cfg(feature = "mpi")]
-fn travels<'a, M: Sendable + Buffer + 'a, N: Receivable + BufferMut + 'a>(
+fn travels<'a, M: Message + Buffer + 'a, N: Place + BufferMut + 'a>(
     message: impl Fn() -> M + Clone + 'a,
     into: impl Fn() -> N + Clone + 'a,
     memory: *mut f64,

@@ -19,7 +19,7 @@ mod user;
 use dtype_guidelines::way::Way;
 
 #[cfg(feature = "mpi")]
-pub use travel::Travel;
+pub use travel::{Other, Travel};
 
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

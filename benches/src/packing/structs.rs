@@ -4,8 +4,8 @@ use std::{hint::black_box, ptr};
 
 use dtype_guidelines::way::Way;
 use dtype_runtime::{
-    MpiDatatype,
-    pack::{Data, DataMut},
+    FromMessage, MpiDatatype,
+    pack::{data_of, data_of_mut},
     pack_into, packed_size,
     types::AnyPattern,
     unpack_into,
@@ -16,7 +16,7 @@ use super::Travel;
 use super::{Bench, Case, Task, c};
 
 /// A struct, with the body of a loop by hand that packs it.
-pub trait Sample: MpiDatatype + AnyPattern + Copy {
+pub trait Sample: MpiDatatype + FromMessage + AnyPattern + Copy {
     const NAME: &'static str;
 
     fn new(i: usize) -> Self;
@@ -334,8 +334,8 @@ fn measure<T: Sample>(bench: &dyn Bench) {
             move |packed| drop(unpack_into(packed, write())),
         );
         let plan = Way::new(
-            move |packed| drop(Data::of(read()).pack_into(packed)),
-            move |packed| drop(DataMut::of(write()).unpack(packed)),
+            move |packed| drop(data_of(read()).pack_into(packed)),
+            move |packed| drop(data_of_mut(write()).unpack(packed)),
         );
         let ways = vec![
             ("hand", hand),
@@ -347,7 +347,7 @@ fn measure<T: Sample>(bench: &dyn Bench) {
         ];
         #[cfg(feature = "mpi")]
         let travels = {
-            let mut all = Travel::on_all_wires(move || T::buffer(read()), move || T::buffer_mut(write()));
+            let mut all = Travel::on_all_wires(read, write);
             all.push(Travel::least_cost(move || T::buffer(read()), move || T::buffer_mut(write())));
             all.push(("typed", T::derived(memory, count)));
             all.push(("bytes", Travel::of_values(memory.cast::<u8>(), count * size_of::<T>())));

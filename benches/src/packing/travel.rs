@@ -3,19 +3,31 @@
 use std::{cell::RefCell, ffi::c_int, hint::black_box, rc::Rc};
 
 use dtype_guidelines::way::Way;
-use dtype_runtime::{
-    Wire,
-    traits::*,
-    wire::{self, Receivable, Sendable},
-};
+use dtype_runtime::{__private::table_row, Comm, Message, Peer, Place, Wire};
 use mpi::{
     ffi::{self, MPI_Datatype},
-    topology::Process,
+    topology::{Process, SimpleCommunicator},
     traits::*,
 };
 
+/// The other rank of two.
+pub struct Other<'w> {
+    /// The rank for our calls.
+    pub peer: Peer<'w>,
+    /// The rank for rsmpi's calls.
+    pub process: Process<'w>,
+}
+
+impl<'w> Other<'w> {
+    /// Returns the other rank.
+    pub fn of(world: &'w Comm<&SimpleCommunicator>) -> Self {
+        let rank = 1 - world.rank();
+        Self { peer: world.peer(rank), process: world.process_at_rank(rank as c_int) }
+    }
+}
+
 /// A function that sends to the other rank or receives from it.
-pub type Call<'a> = Box<dyn Fn(&Process<'_>) + 'a>;
+pub type Call<'a> = Box<dyn Fn(&Other<'_>) + 'a>;
 
 /// A way to send and receive a message.
 pub struct Travel<'a> {
@@ -28,7 +40,7 @@ pub struct Travel<'a> {
 }
 
 impl<'a> Travel<'a> {
-    fn new(send: impl Fn(&Process<'_>) + 'a, receive: impl Fn(&Process<'_>) + 'a) -> Self {
+    fn new(send: impl Fn(&Other<'_>) + 'a, receive: impl Fn(&Other<'_>) + 'a) -> Self {
         Self { send: Box::new(send), receive: Box::new(receive), row: None }
     }
 
@@ -36,20 +48,18 @@ impl<'a> Travel<'a> {
     ///
     /// # Panics
     /// The calls panic if the message cannot be sent on a wire, or does not fit.
-    pub fn on_all_wires<M: Sendable + 'a, N: Receivable + 'a>(
+    pub fn on_all_wires<M: Message + 'a, N: Place + 'a>(
         message: impl Fn() -> M + Clone + 'a,
         into: impl Fn() -> N + Clone + 'a,
     ) -> Vec<(&'static str, Self)> {
         let on = |wire| {
             let (message, into) = (message.clone(), into.clone());
             Self::new(
-                move |process| process.send_over(wire, &message()).expect("it can travel so"),
-                move |process| {
-                    process.receive_over(wire, &mut into()).expect("it fits");
-                },
+                move |to| to.peer.wire(wire).send(&message()).expect("it can travel so"),
+                move |from| from.peer.wire(wire).receive_into(&mut into()).expect("it fits"),
             )
         };
-        let row = wire::table_row(&message());
+        let row = table_row(&message());
         vec![
             ("auto", Self { row, ..on(Wire::Auto) }),
             ("packed", on(Wire::Packed)),
@@ -62,19 +72,19 @@ impl<'a> Travel<'a> {
         message: impl Fn() -> M + 'a,
         into: impl Fn() -> N + 'a,
     ) -> (&'static str, Self) {
-        let receive = move |from: &Process<'_>| {
-            from.receive_into(&mut into());
+        let receive = move |from: &Other<'_>| {
+            from.process.receive_into(&mut into());
         };
-        ("least-cost", Self::new(move |to| to.send(&message()), receive))
+        ("least-cost", Self::new(move |to| to.process.send(&message()), receive))
     }
 
     /// Returns values with the datatype that rsmpi gives them.
     pub fn of_values<T: Equivalence + 'a>(memory: *mut T, count: usize) -> Self {
         let values = move || unsafe { std::slice::from_raw_parts_mut(black_box(memory), count) };
         Self::new(
-            move |to| to.send(values()),
+            move |to| to.process.send(values()),
             move |from| {
-                from.receive_into(values());
+                from.process.receive_into(values());
             },
         )
     }
@@ -85,13 +95,13 @@ impl<'a> Travel<'a> {
         let also = Rc::clone(&owner);
         Self::new(
             move |to| unsafe {
-                let (_owner, communicator) = (&owner, to.as_communicator().as_raw());
-                ffi::MPI_Send(memory.cast(), count, datatype, to.rank(), 0, communicator);
+                let (_owner, communicator) = (&owner, to.process.as_communicator().as_raw());
+                ffi::MPI_Send(memory.cast(), count, datatype, to.process.rank(), 0, communicator);
             },
             move |from| unsafe {
-                let (_owner, communicator) = (&also, from.as_communicator().as_raw());
-                let status = ffi::RSMPI_STATUS_IGNORE;
-                ffi::MPI_Recv(memory.cast(), count, datatype, from.rank(), 0, communicator, status);
+                let (_owner, communicator) = (&also, from.process.as_communicator().as_raw());
+                let (rank, status) = (from.process.rank(), ffi::RSMPI_STATUS_IGNORE);
+                ffi::MPI_Recv(memory.cast(), count, datatype, rank, 0, communicator, status);
             },
         )
     }
@@ -104,11 +114,11 @@ impl<'a> Travel<'a> {
             move |to| {
                 let mut buffer = buffer.borrow_mut();
                 (way.pack)(&mut buffer);
-                to.send(&buffer[..]);
+                to.process.send(&buffer[..]);
             },
             move |from| {
                 let mut buffer = also.borrow_mut();
-                from.receive_into(&mut buffer[..]);
+                from.process.receive_into(&mut buffer[..]);
                 (way.unpack)(&buffer);
             },
         )

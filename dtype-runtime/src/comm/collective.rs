@@ -1,15 +1,16 @@
 //! Collective calls (MPI 4.1 chapter 6).
 
-use super::{Comm, Handle, Message, Place};
+use super::{Comm, Handle, Message, Place, Preparing, Starting};
 use crate::{
     Error, FromMessage,
     message::unsendable,
     mpi::{Usable, ready},
-    wire::{
+    transfer::{
         broadcast::{broadcast, broadcast_whole},
-        carried::{Carried, Incoming, RangeOf, made, made_into},
+        carried::{Carried, RangeOf},
         collective::{agree, exchange, gather, gather_to_all, scatter, scatter_each},
         frame::draw,
+        incoming::{Incoming, made, made_into},
         members::{Members, Rooted},
         parts::{Described, Form},
         sendable::sealed::{Read, Write},
@@ -43,9 +44,9 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Rank`] if there is no such root. [`Error::Unsendable`] at the root if it has no value or one
-    /// that cannot be sent, and then [`Error::Message`] on the other ranks. [`Error::Message`] if ranks name
-    /// different types; [`Error::InvalidValue`]; [`Error::Announced`] if not all bytes arrive. An error
+    /// `Argument` if there is no such root. `Argument` at the root if it has no value or one
+    /// that cannot be sent, and then `Type` on the other ranks. `Type` if ranks name
+    /// different types; `Value`; `Size` if not all bytes arrive. An error
     /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
     /// if there is no memory for the message.
     #[doc(alias = "broadcast_message")]
@@ -65,9 +66,9 @@ impl<C: Handle> Comm<C> {
     /// Sends the root's values to all ranks, into memory that is there (`MPI_Bcast`).
     ///
     /// # Errors
-    /// [`Error::Fit`] on a rank whose place has another size than the root's message; otherwise those of
-    /// [`broadcast`](Self::broadcast). After an error, the place is unchanged. If [`Error::Announced`] or,
-    /// with `DTYPE_CHECK=1`, [`Error::Mismatch`] is found behind the first part of a long message, earlier
+    /// `Size` on a rank whose place has another size than the root's message; otherwise those of
+    /// [`broadcast`](Self::broadcast). After an error, the place is unchanged. If `Size` or,
+    /// with `DTYPE_CHECK=1`, `Type` is found behind the first part of a long message, earlier
     /// parts may have been written.
     #[doc(alias = "broadcast_packed")]
     pub fn broadcast_into<M: Place + ?Sized>(&self, root: usize, place: &mut M) -> Result<(), Error> {
@@ -125,7 +126,7 @@ impl<C: Handle> Comm<C> {
     /// and the other ranks pass `None`: `(rank == 0).then_some(&mut all)`.
     ///
     /// # Errors
-    /// [`Error::Fit`] at the root if all ranks together send another number of bytes than the place has;
+    /// `Size` at the root if all ranks together send another number of bytes than the place has;
     /// otherwise those of [`broadcast`](Self::broadcast).
     #[doc(alias = "gather_packed")]
     pub fn gather_into<S, R>(&self, root: usize, message: &S, place: Option<&mut R>) -> Result<(), Error>
@@ -150,8 +151,8 @@ impl<C: Handle> Comm<C> {
     /// (`MPI_Scatter`, `MPI_Scatterv`). The root passes `Some(values)`, and the other ranks pass `None`.
     ///
     /// # Errors
-    /// At the root, [`Error::Messages`] if there are not as many values as ranks, and [`Error::Unsendable`]
-    /// if it has none or one that cannot be sent. Then [`Error::Message`] on the other ranks. Otherwise those
+    /// At the root, `Argument` if there are not as many values as ranks, and `Argument`
+    /// if it has none or one that cannot be sent. Then `Type` on the other ranks. Otherwise those
     /// of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_message")]
     #[doc(alias = "scatter_vec")]
@@ -187,8 +188,8 @@ impl<C: Handle> Comm<C> {
     /// ranks pass `None`.
     ///
     /// # Errors
-    /// [`Error::Fit`] on all ranks if the root has another number of bytes than all places together;
-    /// [`Error::Parts`] at the root if its values cannot be divided equally, and then [`Error::Message`] on
+    /// `Size` on all ranks if the root has another number of bytes than all places together;
+    /// `Argument` at the root if its values cannot be divided equally, and then `Type` on
     /// the other ranks. Otherwise those of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_packed")]
     pub fn scatter_into<S, R>(&self, root: usize, values: Option<&S>, place: &mut R) -> Result<(), Error>
@@ -234,7 +235,7 @@ impl<C: Handle> Comm<C> {
     /// that is there (`MPI_Allgather`, `MPI_Allgatherv`).
     ///
     /// # Errors
-    /// [`Error::Fit`] if all ranks together send another number of bytes than the place has; otherwise those
+    /// `Size` if all ranks together send another number of bytes than the place has; otherwise those
     /// of [`broadcast`](Self::broadcast).
     #[doc(alias = "all_gather_packed")]
     pub fn all_gather_into<S, R>(&self, message: &S, place: &mut R) -> Result<(), Error>
@@ -273,7 +274,7 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Messages`] if there are not as many values as ranks; otherwise those of
+    /// `Argument` if there are not as many values as ranks; otherwise those of
     /// [`broadcast`](Self::broadcast).
     #[doc(alias = "all_to_all_vec")]
     #[doc(alias = "all_to_all_message")]
@@ -291,7 +292,7 @@ impl<C: Handle> Comm<C> {
     /// have a layout of its own.
     ///
     /// # Errors
-    /// [`Error::Messages`] if there are not as many messages, or places, as ranks; [`Error::Fit`] if a
+    /// `Argument` if there are not as many messages, or places, as ranks; `Size` if a
     /// message does not fit its place; otherwise those of [`broadcast`](Self::broadcast). If a message does
     /// not fit, nothing has been written. If a message holds an invalid value, those from lower ranks have
     /// been received.
@@ -313,6 +314,16 @@ impl<C: Handle> Comm<C> {
         }
         let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
         parts.unpack_into_each(&all, &mut places)
+    }
+
+    /// Starts calls instead of waiting for them.
+    pub fn start(&self) -> Starting<&Self> {
+        Starting(self)
+    }
+
+    /// Prepares calls that are made many times.
+    pub fn prepare(&self) -> Preparing<&Self> {
+        Preparing(self)
     }
 
     /// Returns the root of a call.

@@ -13,9 +13,9 @@ use ::mpi::{
 use super::{Any, Peer};
 use crate::{
     mpi::{Usable, ready},
-    wire::{
+    transfer::{
+        address::Channel,
         members::{Members, members},
-        request::Channel,
     },
 };
 

@@ -4,7 +4,7 @@ use super::{Comm, Handle, Message, Place};
 use crate::{
     Error, Wire,
     mpi::ready,
-    wire::exchange::{at_once, misfit},
+    transfer::exchange::{at_once, misfit},
 };
 
 impl<C: Handle> Comm<C> {
@@ -32,7 +32,7 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Rank`] if there is no such rank; then nothing is sent. [`Error::Neighbour`] if a message has
+    /// `Argument` if there is no such rank; then nothing is sent. `Size` if a message has
     /// another size than its place; otherwise those of [`Peer::send`](super::Peer::send) and
     /// [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are sent and
     /// received nevertheless.

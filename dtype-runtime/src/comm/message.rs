@@ -3,7 +3,10 @@
 use crate::{
     Error, FromMessage, Layout, MpiMessage, View, ViewMut,
     pack::{Data, DataMut},
-    wire::carried::{Carried, Exact, Incoming, OwnedSlice, carried},
+    transfer::{
+        carried::{Carried, carried},
+        incoming::{Exact, Incoming, OwnedSlice},
+    },
 };
 
 /// A message: anything that can be sent.
@@ -141,4 +144,9 @@ impl Place for DataMut<'_> {
     fn incoming(&mut self) -> Incoming<'_> {
         Incoming::Exact(Exact::Part(self))
     }
+}
+
+/// Returns messages without their types.
+pub(super) fn carried_each<M: Message>(messages: &[M]) -> Result<Vec<Carried<'_>>, Error> {
+    messages.iter().map(|message| message.carried(false)).collect()
 }

@@ -1,22 +1,37 @@
-//! The calls of this crate, a file a chapter of the standard.
+//! The calls between ranks, a file a chapter of the standard.
+//!
+//! The [front page](crate) has a table of all calls. Programs seldom write the names of the types that are
+//! only here: calls return them.
 
+mod calibrate;
 mod collective;
 mod communicator;
 mod exchange;
+mod file;
+mod halo;
 mod message;
 mod neighbours;
 mod part;
 mod peer;
 mod pending;
+mod prepare;
+mod redistribution;
 mod reduce;
 mod run;
 mod scope;
+mod window;
 
+pub use calibrate::{Calibration, table_row};
 pub use communicator::{Cartesian, Comm, Handle};
+pub use file::{File, FileOptions, FileView};
+pub use halo::{HaloExchange, PendingHalo};
 pub use message::{Message, Place};
 pub use neighbours::Neighbours;
-pub use peer::{Any, Arrived, Peer, StartedPeer};
-pub use pending::Pending;
+pub use peer::{Any, Arrived, Peer};
+pub use pending::{Pending, Preparing, Starting};
+pub use prepare::{PreparedExchange, PreparedReceive, PreparedSend};
+pub use redistribution::Redistribution;
 pub use reduce::Operand;
 pub use run::run;
 pub use scope::{Scope, ScopedPeer};
+pub use window::{Epoch, Lock, PassiveWindow, Window};

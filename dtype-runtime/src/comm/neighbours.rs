@@ -4,15 +4,17 @@ use std::{fmt, marker::PhantomData};
 
 use ::mpi::{ffi::MPI_Comm, topology::SimpleCommunicator};
 
-use super::{Comm, Handle, Message, Place};
+use super::{Comm, Handle, Message, Pending, Place, Preparing, Starting, pending::State};
 use crate::{
     Error, FromMessage, Wire,
-    mpi::ready,
-    wire::{
-        carried::{Carried, made},
-        exchange::{at_once, misfit},
-        neighbours::{Around, graph, neighbours, topology},
-        request::{Address, Matched},
+    mpi::{Usable, ready},
+    transfer::{
+        address::Address,
+        carried::Carried,
+        exchange::{Around, Started, at_once, misfit},
+        incoming::made,
+        request::Matched,
+        topology::{around, graph, neighbours, topology},
     },
 };
 
@@ -44,7 +46,7 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Rank`] if a neighbour is no rank of the communicator; [`Error::Elsewhere`] if another rank
+    /// `Argument` if a neighbour is no rank of the communicator; `Elsewhere` if another rank
     /// has an error; an error if an MPI call fails.
     #[doc(alias = "distributed_graph")]
     pub fn graph(
@@ -77,7 +79,7 @@ impl Neighbours<'_> {
     /// Returns the ranks that this rank receives from; `None` where there is no neighbour.
     ///
     /// # Errors
-    /// [`Error::NoNeighbours`] if the communicator has no topology; an error if an MPI call fails.
+    /// `Argument` if the communicator has no topology; an error if an MPI call fails.
     pub fn sources(self) -> Result<Vec<Option<usize>>, Error> {
         self.ranks().map(|[sources, _]| sources)
     }
@@ -101,7 +103,7 @@ impl Neighbours<'_> {
     /// (`MPI_Neighbor_allgather`, `MPI_Neighbor_allgatherv`).
     ///
     /// # Errors
-    /// [`Error::NoNeighbours`]; otherwise those of [`Peer::send`](super::Peer::send) and
+    /// `Argument`; otherwise those of [`Peer::send`](super::Peer::send) and
     /// [`Peer::receive`](super::Peer::receive).
     #[doc(alias = "neighbour_all_gather_packed")]
     pub fn all_gather<T: FromMessage>(self, value: &T) -> Result<Vec<T>, Error> {
@@ -125,7 +127,7 @@ impl Neighbours<'_> {
     /// (`MPI_Neighbor_alltoall`, `MPI_Neighbor_alltoallv`).
     ///
     /// # Errors
-    /// [`Error::Messages`] if there are not as many values as neighbours; otherwise those of
+    /// `Argument` if there are not as many values as neighbours; otherwise those of
     /// [`all_gather`](Self::all_gather).
     #[doc(alias = "neighbour_all_to_all_packed")]
     #[doc(alias = "neighbour_all_to_all_vec")]
@@ -137,8 +139,8 @@ impl Neighbours<'_> {
     /// (`MPI_Neighbor_alltoallw`). Each message and each place may have a layout of its own.
     ///
     /// # Errors
-    /// [`Error::Messages`] if there are not as many messages, or places, as neighbours;
-    /// [`Error::NoNeighbours`]; [`Error::Neighbour`] if a message has another size than its place; otherwise
+    /// `Argument` if there are not as many messages, or places, as neighbours;
+    /// `Argument`; `Size` if a message has another size than its place; otherwise
     /// those of [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are
     /// sent and received nevertheless.
     #[doc(alias = "neighbour_all_to_all_varcount_packed")]
@@ -150,6 +152,21 @@ impl Neighbours<'_> {
         self.fill(Some(messages.len()), |i| &messages[i], places)
     }
 
+    /// Starts exchanges instead of waiting for them.
+    pub fn start(self) -> Starting<Self> {
+        Starting(self)
+    }
+
+    /// Prepares exchanges that are made many times.
+    pub fn prepare(self) -> Preparing<Self> {
+        Preparing(self)
+    }
+
+    /// Asks the communicator for the neighbours. All ranks must make this call.
+    pub(super) fn around(self, mpi: &Usable) -> Result<Around, Error> {
+        around(mpi, self.communicator)
+    }
+
     /// Sends message `of(i)` to neighbour `i`, and returns the values that come. `count` is the number of
     /// messages, if there is a list of them.
     fn make<'m, T: FromMessage + 'm>(
@@ -158,7 +175,7 @@ impl Neighbours<'_> {
         of: impl Fn(usize) -> &'m T,
     ) -> Result<Vec<T>, Error> {
         let mpi = &ready()?;
-        let around = Around::on(mpi, self.communicator)?;
+        let around = self.around(mpi)?;
         let (sends, failed) = outgoing(&around, count, of);
         let mut values = Vec::new();
         let received = at_once(mpi, &sends, around.ends.receives.len(), |number| {
@@ -181,7 +198,7 @@ impl Neighbours<'_> {
         places: &mut [R],
     ) -> Result<(), Error> {
         let mpi = &ready()?;
-        let around = Around::on(mpi, self.communicator)?;
+        let around = self.around(mpi)?;
         let (sends, mut failed) = outgoing(&around, count, of);
         let (found, [_, ranks]) = (places.len(), around.ends.lengths);
         if found != ranks {
@@ -198,6 +215,73 @@ impl Neighbours<'_> {
         });
         failed.map_or(Ok(()), Err)?;
         received
+    }
+}
+
+impl Starting<Neighbours<'_>> {
+    /// Starts [`Neighbours::all_to_all_into`] (`MPI_Ineighbor_alltoallw`). The messages are free when the
+    /// call returns; the places are borrowed until [`finish`](Pending::finish).
+    ///
+    /// # Errors
+    /// `Argument` and `Argument`; an error if an MPI call fails. The other errors are
+    /// those of [`finish`](Pending::finish).
+    #[doc(alias = "start_neighbour_all_to_all_varcount_packed")]
+    pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>, Error>
+    where
+        S: Message,
+        R: Place,
+    {
+        let mpi = &ready()?;
+        start_exchange(mpi, self.0.around(mpi)?, messages, places)
+    }
+}
+
+impl<C: Handle> Starting<&Comm<C>> {
+    /// Starts [`Comm::all_to_all_into`] (`MPI_Ialltoallw`). The messages are free when the call returns; the
+    /// places are borrowed until [`finish`](Pending::finish).
+    ///
+    /// # Errors
+    /// `Argument`; `Unsupported` on an intercommunicator; an error if an MPI call fails. The other
+    /// errors are those of [`finish`](Pending::finish).
+    #[doc(alias = "start_all_to_all_varcount_packed")]
+    pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>, Error>
+    where
+        S: Message,
+        R: Place,
+    {
+        let mpi = &ready()?;
+        start_exchange(mpi, Around::all(self.0.members(mpi))?, messages, places)
+    }
+}
+
+/// Starts to send a message to each rank, and to receive one from each.
+fn start_exchange<'a, S: Message, R: Place>(
+    mpi: &Usable,
+    around: Around,
+    messages: &[S],
+    places: &'a mut [R],
+) -> Result<Pending<'a>, Error> {
+    let (sends, mut failed) = outgoing(&around, Some(messages.len()), |i| &messages[i]);
+    let (found, [_, ranks]) = (places.len(), around.ends.lengths);
+    if found != ranks {
+        failed = failed.or(Some(Error::Messages { what: "places to receive into", found, ranks }));
+    }
+    let places = places.iter_mut().map(Place::incoming).collect();
+    let started = Started::new(mpi, around, &sends, places)?;
+    match failed {
+        // The other ranks get messages that say so, and what they send is not received.
+        Some(error) => Err(error),
+        None => Ok(Pending::new(started)),
+    }
+}
+
+impl State<()> for Started<'_> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        Started::is_done(self, mpi)
+    }
+
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+        Started::finish(*self, mpi)
     }
 }
 

@@ -4,18 +4,20 @@ use std::{fmt, marker::PhantomData, mem::MaybeUninit};
 
 use ::mpi::Tag;
 
-use super::{Message, Pending, Place, pending::State};
+use dtype_engine::Error as PackError;
+
+use super::{Message, Pending, Place, Preparing, Starting, pending::State};
 use crate::{
     Error, FromMessage, Wire,
     message::fixed,
     mpi::{Usable, ready},
-    wire::{
-        carried::{Receiving, arrive, value_of},
-        owned::someone,
+    transfer::{
+        address::{Address, Channel},
+        incoming::{OF_ANY_SIZE, Receiving, arrive, value_of},
+        making::Transfer,
         receive::receive,
-        request::{Address, Channel, Matched, Request},
-        transfer::Transfer,
-        waiting::{Waiting, is_nothing_awaited, meanwhile, progress},
+        request::{Matched, Request},
+        waiting::{Waiting, is_awaited, is_nothing_awaited, meanwhile, progress},
     },
 };
 
@@ -53,13 +55,12 @@ pub struct Peer<'c> {
 pub(super) struct Options {
     tag: Option<Tag>,
     pub wire: Wire,
-    is_synchronous: bool,
+    pub is_synchronous: bool,
 }
 
 impl<'c> Peer<'c> {
     pub(super) fn new(channel: Channel, rank: usize) -> Self {
-        let options = Options { wire: Wire::Auto, ..Options::default() };
-        Self { channel, rank, options, communicator: PhantomData }
+        Self { channel, rank, options: Options::default(), communicator: PhantomData }
     }
 
     /// Returns the rank.
@@ -101,8 +102,8 @@ impl<'c> Peer<'c> {
     /// Sends a message (`MPI_Send`).
     ///
     /// # Errors
-    /// [`Error::Rank`] and [`Error::Tag`] if these are out of range; [`Error::Wire`] if the message cannot
-    /// travel on the wire that was named; [`Error::Unsendable`] if values are nested too deeply. An error
+    /// `Argument` if these are out of range; `Unsupported` if the message cannot
+    /// travel on the wire that was named; `Argument` if values are nested too deeply. An error
     /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
     /// if there is no memory for a buffer.
     #[doc(alias = "send_packed")]
@@ -141,10 +142,10 @@ impl<'c> Peer<'c> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Fit`] if the message is not one value, and [`Error::Length`] if it does not consist of whole
-    /// values; [`Error::Message`] if it is not an owned message of this type; [`Error::InvalidValue`] if it
+    /// `Size` if the message is not one value, and `Size` if it does not consist of whole
+    /// values; `Type` if it is not an owned message of this type; `Value` if it
     /// holds an invalid value. The message has then been received, and there is no value. With
-    /// `DTYPE_CHECK=1`, and if the communicator is [attached](crate::wire::attach()), [`Error::Mismatch`].
+    /// `DTYPE_CHECK=1`, and if the communicator is [attached](crate::Comm::attach), `Type`.
     /// Otherwise those of [`send`](Self::send).
     #[doc(alias = "receive_message")]
     #[doc(alias = "receive_values")]
@@ -159,7 +160,7 @@ impl<'c> Peer<'c> {
     /// type that owns memory takes what comes, and uses its memory again.
     ///
     /// # Errors
-    /// [`Error::Fit`] if the message has another size than the place. Otherwise those of
+    /// `Size` if the message has another size than the place. Otherwise those of
     /// [`receive`](Self::receive). After an error, the place is unchanged, except that a `Vec` of 64 KiB or
     /// more may be empty.
     #[doc(alias = "receive_values_into")]
@@ -178,14 +179,13 @@ impl<'c> Peer<'c> {
     #[doc(alias = "immediate_receive_values")]
     pub fn try_receive<T: FromMessage>(&self) -> Result<Option<T>, Error> {
         let mpi = &ready()?;
-        let found = Matched::look_for(mpi, self.source(mpi)?)?;
-        found.map(|matched| arrive(mpi, matched)).transpose()
+        Ok(arrived_value(mpi, self.source(mpi)?)?.map(|(value, _)| value))
     }
 
     /// Returns what has arrived, without receiving it, or `None` if there is nothing (`MPI_Iprobe`).
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Tag`]; an error if an MPI call fails.
+    /// `Argument`, `Argument`; an error if an MPI call fails.
     pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
         let mpi = &ready()?;
         Arrived::look_for(mpi, self.channel, self.source(mpi)?)
@@ -206,14 +206,18 @@ impl<'c> Peer<'c> {
     }
 
     /// Starts transfers instead of waiting for them.
-    pub fn start(self) -> StartedPeer<'c> {
-        StartedPeer(self)
+    pub fn start(self) -> Starting<Self> {
+        Starting(self)
+    }
+
+    /// Prepares messages that are sent, or received, many times (MPI 4.1 section 3.9).
+    pub fn prepare(self) -> Preparing<Self> {
+        Preparing(self)
     }
 }
 
 /// Receives a value, and returns the address of its sender.
 fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, Address), Error> {
-    let from = someone(from)?;
     if !is_nothing_awaited() && wire != Wire::Segments {
         return value_of(mpi, Waiting::new(from, T::KEPT).wait(mpi)?);
     }
@@ -221,14 +225,28 @@ fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, 
         let mut value = MaybeUninit::uninit();
         // SAFETY: 1, since `receive` returns an error unless it has received all bytes.
         let mut place = unsafe { plain.uninit(&mut value) };
-        let status = receive(mpi, &mut place, making, from)?;
-        let sender = Address { rank: status.source_rank(), tag: status.tag(), ..from };
+        let sender = receive(mpi, &mut place, making, from)?;
         // SAFETY: all packed bytes have been received, and are those of a valid value.
         return Ok((unsafe { value.assume_init() }, sender));
+    }
+    if wire == Wire::Segments {
+        return Err(OF_ANY_SIZE);
     }
     let matched = Matched::wait_for(mpi, from)?;
     let sender = matched.sender();
     Ok((arrive(mpi, matched)?, sender))
+}
+
+/// Receives a value if a message has arrived that no started receive takes, and returns the address of its
+/// sender.
+fn arrived_value<T: FromMessage>(mpi: &Usable, from: Address) -> Result<Option<(T, Address)>, Error> {
+    if !is_nothing_awaited() {
+        let waiting = Waiting::new(from, T::KEPT);
+        return if waiting.is_done(mpi) { value_of(mpi, waiting.wait(mpi)?).map(Some) } else { Ok(None) };
+    }
+    let Some(matched) = Matched::look_for(mpi, from)? else { return Ok(None) };
+    let sender = matched.sender();
+    Ok(Some((arrive(mpi, matched)?, sender)))
 }
 
 /// All ranks of a communicator, to receive from whichever sends (`MPI_ANY_SOURCE`).
@@ -304,9 +322,8 @@ impl<'c> Any<'c> {
     /// The errors of [`Peer::receive`].
     pub fn try_receive<T: FromMessage>(&self) -> Result<Option<(T, Peer<'c>)>, Error> {
         let mpi = &ready()?;
-        let Some(matched) = Matched::look_for(mpi, self.source(mpi)?)? else { return Ok(None) };
-        let sender = self.sender(matched.sender());
-        Ok(Some((arrive(mpi, matched)?, sender)))
+        let found = arrived_value(mpi, self.source(mpi)?)?;
+        Ok(found.map(|(value, sender)| (value, self.sender(sender))))
     }
 
     /// Returns what has arrived from any rank, without receiving it, or `None` if there is nothing.
@@ -327,7 +344,17 @@ pub struct Arrived<'c> {
 
 impl<'c> Arrived<'c> {
     fn look_for(mpi: &Usable, channel: Channel, from: Address) -> Result<Option<Self>, Error> {
-        let Some((sender, size)) = from.probe(mpi)? else { return Ok(None) };
+        let (sender, size) = loop {
+            if !is_nothing_awaited() {
+                progress(mpi);
+            }
+            match from.probe(mpi)? {
+                None => return Ok(None),
+                // It has arrived since the receives that were started looked for it.
+                Some((sender, _)) if is_awaited(sender) => {}
+                Some(found) => break found,
+            }
+        };
         let rank = usize::try_from(sender.rank).unwrap_or(usize::MAX);
         Ok(Some(Self { from: Peer::new(channel, rank).tag(sender.tag), size }))
     }
@@ -350,26 +377,23 @@ impl<'c> Arrived<'c> {
     /// Returns the number of values of type `T` in a plain message.
     ///
     /// # Errors
-    /// [`Error::Length`] if the message does not consist of whole values.
+    /// `Size` if the message does not consist of whole values.
     #[doc(alias = "count_of")]
     pub fn count<T: crate::MpiDatatype>(&self) -> Result<usize, Error> {
         match self.size.checked_rem(T::FACTS.wire_size) {
             Some(0) => Ok(self.size / T::FACTS.wire_size),
             None if self.size == 0 => Ok(0),
-            _ => Err(Error::Length {
+            _ => Err(PackError::Length {
                 what: std::any::type_name::<T>(),
                 expected: T::FACTS.wire_size,
                 found: self.size,
-            }),
+            }
+            .into()),
         }
     }
 }
 
-/// A rank with which transfers are started, not waited for: what [`Peer::start`] returns.
-#[derive(Clone, Copy)]
-pub struct StartedPeer<'c>(Peer<'c>);
-
-impl<'c> StartedPeer<'c> {
+impl<'c> Starting<Peer<'c>> {
     /// Starts to send a message (`MPI_Isend`). The message is free when the call returns: it has been packed.
     /// To send long messages without a copy, use a [scope](super::Comm::scope).
     ///
@@ -392,7 +416,10 @@ impl<'c> StartedPeer<'c> {
     #[doc(alias = "immediate_receive")]
     pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>, Error> {
         let mpi = &ready()?;
-        let from = someone(self.0.source(mpi)?)?;
+        let from = self.0.source(mpi)?;
+        if self.0.options.wire == Wire::Segments {
+            return Err(OF_ANY_SIZE);
+        }
         Ok(Pending::new(AwaitedValue::<T>(Waiting::new(from, T::KEPT), PhantomData)))
     }
 
@@ -408,7 +435,7 @@ impl<'c> StartedPeer<'c> {
     {
         let mpi = &ready()?;
         let from = self.0.source(mpi)?;
-        Ok(Pending::new(Receiving::start(mpi, place.incoming(), from)?))
+        Ok(Pending::new(Receiving::start(mpi, place.incoming(), self.0.options.wire, from)?))
     }
 }
 
@@ -441,6 +468,7 @@ impl<T: FromMessage> State<T> for AwaitedValue<'_, T> {
 
 impl State<()> for Receiving<'_> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        progress(mpi);
         Ok(self.advance(mpi))
     }
 
@@ -468,11 +496,5 @@ impl fmt::Debug for Any<'_> {
 impl fmt::Debug for Arrived<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arrived").field("from", &self.from).field("size", &self.size).finish()
-    }
-}
-
-impl fmt::Debug for StartedPeer<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("StartedPeer").field(&self.0).finish()
     }
 }

@@ -52,6 +52,16 @@ impl<'a, T> Pending<'a, T> {
     }
 }
 
+/// The calls of a peer, of a communicator or of its neighbours that only start: what `start()` returns. Each
+/// gives a [`Pending`].
+#[derive(Clone, Copy, Debug)]
+pub struct Starting<P>(pub(super) P);
+
+/// The calls of a peer, of a communicator or of its neighbours that are prepared: what `prepare()` returns.
+/// Each gives something that is run many times, such as a [`PreparedSend`](crate::PreparedSend).
+#[derive(Clone, Copy, Debug)]
+pub struct Preparing<P>(pub(super) P);
+
 impl<T> fmt::Debug for Pending<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pending").finish_non_exhaustive()

@@ -4,7 +4,7 @@ use super::{Comm, Handle};
 use crate::{
     Error, MpiDatatype,
     mpi::ready,
-    wire::{
+    transfer::{
         members::Rooted,
         reduce::{Kind, reduce},
     },
@@ -106,7 +106,7 @@ impl<C: Handle> Comm<C> {
     /// `None`.
     ///
     /// # Errors
-    /// [`Error::Rank`] if there is no such root; otherwise those of [`all_reduce`](Self::all_reduce).
+    /// `Argument` if there is no such root; otherwise those of [`all_reduce`](Self::all_reduce).
     #[doc(alias = "reduce_with")]
     pub fn reduce<M, F>(&self, root: usize, values: &M, combine: F) -> Result<Option<M::Output>, Error>
     where
@@ -143,8 +143,8 @@ impl<C: Handle> Comm<C> {
     /// Combines the values of all ranks, and returns the result on each (`MPI_Allreduce`).
     ///
     /// # Errors
-    /// [`Error::Reduction`] if the function has panicked on another rank, or if another rank has an error;
-    /// this error or [`Error::InvalidValue`] if a rank sends an invalid value; [`Error::Wire`] on an
+    /// `Elsewhere` if the function has panicked on another rank, or if another rank has an error;
+    /// this error or `Value` if a rank sends an invalid value; `Unsupported` on an
     /// intercommunicator; an error if an MPI call fails.
     /// A panic of the function on this rank continues after the call.
     #[doc(alias = "all_reduce_with")]
@@ -159,7 +159,7 @@ impl<C: Handle> Comm<C> {
     /// Combines the values of all ranks, position by position, into memory that is there (`MPI_Allreduce`).
     ///
     /// # Errors
-    /// [`Error::Length`] if `into` has another length than `values`; otherwise those of
+    /// `Size` if `into` has another length than `values`; otherwise those of
     /// [`all_reduce`](Self::all_reduce). After an error, nothing has been written.
     #[doc(alias = "all_reduce_into_with")]
     pub fn all_reduce_into<T, F>(&self, values: &[T], into: &mut [T], combine: F) -> Result<(), Error>

@@ -12,11 +12,7 @@ use super::{Comm, Handle, Message, Peer, Place, run::end_of_run};
 use crate::{
     Error, Wire,
     mpi::{Usable, ready},
-    wire::{
-        carried::{Carried, Receiving},
-        request::Request,
-        waiting::meanwhile,
-    },
+    transfer::{carried::Carried, incoming::Receiving, request::Request, waiting::meanwhile},
 };
 
 impl<C: Handle> Comm<C> {
@@ -171,12 +167,12 @@ impl<'scope> ScopedPeer<'scope> {
     /// Starts to receive a message. The place is written when the scope ends.
     ///
     /// # Errors
-    /// [`Error::Rank`] and [`Error::Tag`]; an error if an MPI call fails. The errors of
+    /// `Argument` and `Argument`; an error if an MPI call fails. The errors of
     /// [`Peer::receive_into`] are those of the scope.
     pub fn receive_into<M: Place + ?Sized>(&self, place: &'scope mut M) -> Result<(), Error> {
         let mpi = &ready()?;
         let from = self.peer.source(mpi)?;
-        let receiving = Receiving::start(mpi, place.incoming(), from)?;
+        let receiving = Receiving::start(mpi, place.incoming(), self.peer.options.wire, from)?;
         self.transfers.borrow_mut().push(Transfer::Receive(receiving));
         Ok(())
     }

@@ -3,10 +3,10 @@
 use std::{fmt, sync::OnceLock};
 
 use dtype_core::{Bounds, LinearCosts, TypeTree};
+use dtype_engine::Plan;
 
 use crate::{
     Error,
-    engine::Plan,
     layout::{LayoutDatatype, entry::Entry},
     types::{
         cache::cached,
@@ -40,7 +40,7 @@ impl Decoded {
     /// Returns the plan for packing, compiled at the first call. Several copies are one extent apart.
     ///
     /// # Errors
-    /// [`Error::Tree`] if the bytes do not fit this machine's memory.
+    /// `Argument` if the bytes do not fit this machine's memory.
     pub fn plan(&self) -> Result<Plan, Error> {
         if let Some(plan) = self.plan.get() {
             return Ok(plan.clone());

@@ -107,7 +107,7 @@ impl Contents {
 /// ```
 ///
 /// # Errors
-/// [`Error::Datatype`] if no tree can describe the datatype: it has an unknown constructor, contains a
+/// `Unsupported` if no tree can describe the datatype: it has an unknown constructor, contains a
 /// predefined datatype that is not in the MPI standard, or is nested 256 deep. Another error before
 /// `MPI_Init` and after `MPI_Finalize`, and if an MPI call fails.
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
@@ -190,7 +190,7 @@ pub fn normalize<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Layout
 /// ```
 ///
 /// # Errors
-/// [`Error::Tree`] for an invalid tree; the errors of [`Decoded::datatype`].
+/// `Argument` for an invalid tree; the errors of [`Decoded::datatype`].
 pub fn build(tree: TypeTree, bounds: Bounds) -> Result<LayoutDatatype, Error> {
     tree.measure()?;
     let wanted = Wanted { purpose: Purpose::Any, ..Wanted::new(tree, Some(bounds)) };

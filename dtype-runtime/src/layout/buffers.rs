@@ -67,7 +67,7 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     fn pointer_mut(&mut self) -> *mut c_void {
         const UNSEEN: &str = "rsmpi's own calls cannot receive into this layout: MPI does not check the \
                               bytes that it receives, and the layout holds values of a restricted type. Use \
-                              `receive_values_into`, or another call of `dtype_runtime::traits`. If all \
+                              `world.peer(…).receive_into(…)` of `dtype_runtime::Comm`. If all \
                               senders send valid values, put `#[mpi(unsafe_equivalence)]` on the type that \
                               derives `MpiDatatype`";
         const { assert!(!matches!(L::RECEIVABLE, Some(false)), "{}", UNSEEN) };

@@ -34,7 +34,7 @@ pub trait Distributed<const D: usize> {
     /// Returns the parts.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if a part is not within the array.
+    /// `Argument` if a part is not within the array.
     #[doc(hidden)]
     fn parts(&self) -> Result<Vec<OwnPart<D>>, Error>;
 }

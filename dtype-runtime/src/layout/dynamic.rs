@@ -7,6 +7,7 @@ use std::{
 };
 
 use dtype_core::{ArrayOrder, Optimality, Program, SelectionError, TypeTree};
+use dtype_engine::{Error as PackError, Plan};
 
 use super::{
     entry::{Entry, entry_of},
@@ -22,7 +23,6 @@ use super::{
 };
 use crate::{
     Error,
-    engine::Plan,
     types::{MpiDatatype, cache::note_hit, entry::LayoutOrigin},
 };
 
@@ -296,6 +296,6 @@ impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::El
 
 impl<T: MpiDatatype, const D: usize, S> Disjoint<Error, DynamicLayout<T, D, S>> for UnknownCoverage {
     fn check(layout: &DynamicLayout<T, D, S>) -> Result<(), Error> {
-        if layout.is_disjoint() { Ok(()) } else { Err(Error::Overlap) }
+        if layout.is_disjoint() { Ok(()) } else { Err(PackError::Overlap.into()) }
     }
 }

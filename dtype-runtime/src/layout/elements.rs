@@ -68,7 +68,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parameter`] if `N` is not the number of selected elements.
+    /// `Argument` if `N` is not the number of selected elements.
     pub fn to_array<const N: usize>(&self) -> Result<[L::Element; N], Error>
     where
         L::Element: Clone,

@@ -3,6 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use dtype_core::{Optimality, Program, TypeTree, constant::Solved};
+use dtype_engine::Plan;
 
 use super::{
     entry::Entry,
@@ -15,13 +16,10 @@ use super::{
 };
 #[cfg(feature = "mpi")]
 use crate::Error;
-use crate::{
-    engine::Plan,
-    types::{
-        MpiDatatype,
-        entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
-        runtime::Ours,
-    },
+use crate::types::{
+    MpiDatatype,
+    entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
+    runtime::Ours,
 };
 
 /// A layout that [`layout!`](crate::layout!) computed at compile time. It takes no space.

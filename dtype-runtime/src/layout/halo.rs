@@ -125,7 +125,7 @@ impl<const D: usize> Halo<D> {
     /// other.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if a dimension is too short for the widths; [`Error::Selection`] if no memory can
+    /// `Argument` if a dimension is too short for the widths; `Argument` if no memory can
     /// hold the array.
     pub fn parts<T: MpiDatatype>(&self) -> Result<Vec<HaloPart<T, D>>, Error> {
         let below = (0..D).map(|k| face(k, -1));
@@ -143,7 +143,7 @@ impl<const D: usize> Halo<D> {
     /// Returns the exchange with the neighbour in `direction`: -1, 0 or 1 in each dimension.
     ///
     /// # Errors
-    /// The errors of [`parts`](Self::parts); [`Error::Parameter`] for any other number in `direction`.
+    /// The errors of [`parts`](Self::parts); `Argument` for any other number in `direction`.
     pub fn part<T: MpiDatatype>(&self, direction: [i32; D]) -> Result<HaloPart<T, D>, Error> {
         for (k, (length, [below, above])) in self.sizes.into_iter().zip(self.widths).enumerate() {
             let least = below.max(above).saturating_add(below).saturating_add(above);

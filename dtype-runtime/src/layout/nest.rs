@@ -6,10 +6,10 @@ use dtype_core::{
     MOST_ARRAYS, MOST_DIMENSIONS,
     constant::{RunBuffer, Solved},
 };
+use dtype_engine::Direction;
 
 use super::{list::List, part::Leaf};
 use crate::{
-    engine::Direction,
     pack::copy_known,
     types::{ValueType, entry::COSTS},
 };

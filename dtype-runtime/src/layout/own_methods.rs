@@ -7,7 +7,7 @@ macro_rules! own_methods {
         /// Returns a read-only view of the part of `source`: see [`Layout::of`].
         ///
         /// # Errors
-        /// [`Error::Shape`](crate::Error::Shape) if the source has another shape and its type permits that.
+        /// `Argument` if the source has another shape and its type permits that.
         pub fn of<'a, A>(&self, source: &'a A) -> Outcome<A::Mismatch, View<'a, Self>>
         where
             A: ArrayLike<$element, $shape> + ?Sized,
@@ -18,8 +18,8 @@ macro_rules! own_methods {
         /// Returns a mutable view of the part of `source`: see [`Layout::of_mut`].
         ///
         /// # Errors
-        /// [`Error::Shape`](crate::Error::Shape) if the source has another shape and its type permits that;
-        /// [`Error::Overlap`](crate::Error::Overlap) if a dynamic layout selects a byte twice.
+        /// `Argument` if the source has another shape and its type permits that;
+        /// `Argument` if a dynamic layout selects a byte twice.
         pub fn of_mut<'a, A>(&self, source: &'a mut A) -> Outcome<A::Mismatch, ViewMut<'a, Self>>
         where
             A: ArrayLikeMut<$element, $shape> + ?Sized,
@@ -52,7 +52,7 @@ macro_rules! own_methods {
         /// Returns the type map, in runs: see [`Layout::type_map`].
         ///
         /// # Errors
-        /// [`Error::Tree`](crate::Error::Tree) if there are too many runs to list.
+        /// `Argument` if there are too many runs to list.
         pub fn type_map(&self) -> Result<dtype_core::Runs, $crate::Error> {
             Layout::type_map(self)
         }
@@ -86,7 +86,7 @@ macro_rules! own_methods {
         /// Returns a picture of the layout: see [`Layout::draw`].
         ///
         /// # Errors
-        /// [`Error::Tree`](crate::Error::Tree) if a displacement overflows.
+        /// `Argument` if a displacement overflows.
         #[cfg(feature = "picture")]
         pub fn draw(&self) -> Result<dtype_core::picture::Picture, $crate::Error> {
             Layout::draw(self)

@@ -10,17 +10,14 @@ use dtype_core::{
     ArrayOrder, MOST_ARRAYS, MOST_DIMENSIONS, Progression, TypeTree,
     constant::{RunBuffer, Solved},
 };
+use dtype_engine::{Error as PackError, Layer, Plan};
 
 use super::{
     list::List,
     nest::{Loop, Nest},
     part::Part,
 };
-use crate::{
-    Error,
-    engine::{Layer, Plan},
-    types::entry::COSTS,
-};
+use crate::types::entry::COSTS;
 
 /// The largest number of pieces of a static layout that are each compiled into loops: a box in four
 /// dimensions has that many faces.
@@ -370,7 +367,7 @@ impl<'a> Region<'a> {
 
     /// Checks that packed bytes hold valid values. `packed` is a part of the packed bytes of several copies
     /// of the region, and begins at byte `start` of them.
-    pub(crate) fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
+    pub(crate) fn check(&self, packed: &[u8], start: usize) -> Result<(), PackError> {
         let (size, strides) = (self.packed_size(), self.contiguous());
         if size == 0 {
             return Ok(());

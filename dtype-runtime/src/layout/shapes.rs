@@ -6,6 +6,7 @@
 use std::array;
 
 use dtype_core::{ArrayOrder, Distributed, Distribution, Item, Share, Subdimension};
+use dtype_engine::Error as PackError;
 
 use super::{dynamic::DynamicLayout, pieces::Pieces, region::Axis};
 use crate::{Error, types::MpiDatatype};
@@ -42,7 +43,7 @@ impl<const D: usize> Subarray<D> {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if the box is not within the array; [`Error::Selection`] if no memory can hold
+    /// `Argument` if the box is not within the array; `Argument` if no memory can hold
     /// the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         self.check()?;
@@ -154,10 +155,10 @@ impl<const D: usize> Darray<D> {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// - [`Error::Parameter`] if there is no such process, if a block length is 0, if the blocks do not
+    /// - `Argument` if there is no such process, if a block length is 0, if the blocks do not
     ///   cover the array, or if a dimension that is not distributed has several processes;
-    /// - [`Error::Selection`] if no memory can hold the array;
-    /// - [`Error::Memory`] if there is no memory for the list of elements of a cyclic distribution.
+    /// - `Argument` if no memory can hold the array;
+    /// - `Memory` if there is no memory for the list of elements of a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let shares = self.shares()?;
         let mut pieces = pieces::<T, D>(self.gsizes);
@@ -183,9 +184,9 @@ fn of_shape(shape: &'static str, error: dtype_core::Error) -> Error {
             Error::Parameter { shape, parameter: argument, value, requirement }
         }
         dtype_core::Error::TooLong { entries, .. } => {
-            Error::Memory { bytes: (entries as usize).saturating_mul(size_of::<usize>()) }
+            PackError::Memory { bytes: (entries as usize).saturating_mul(size_of::<usize>()) }.into()
         }
-        error => Error::Tree(error),
+        error => PackError::Tree(error).into(),
     }
 }
 
@@ -243,7 +244,7 @@ impl Band {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Selection`] if no memory can hold the matrix.
+    /// `Argument` if no memory can hold the matrix.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, 2>, Error> {
         let [rows, columns] = self.sizes;
         let mut pieces = pieces::<T, 2>(self.sizes);
@@ -303,7 +304,7 @@ impl<const D: usize> Tile<D> {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such tile; [`Error::Selection`] if no memory can hold the array.
+    /// `Argument` if there is no such tile; `Argument` if no memory can hold the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let mut starts = [0; D];
         for (k, start) in starts.iter_mut().enumerate() {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use dtype_core::ArrayOrder;
+use dtype_engine::Error as PackError;
 
 use super::{
     region::{Region, Strides},
@@ -57,7 +58,7 @@ pub unsafe trait ArrayLike<T, Shape: ?Sized> {
     /// Returns the place of the arrays.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the source has another shape than the region; [`Error::Reach`] if it has too few
+    /// `Argument` if the source has another shape than the region; `Argument` if it has too few
     /// bytes for a type map.
     #[doc(hidden)]
     fn place(&self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
@@ -144,7 +145,7 @@ impl Place {
     /// Returns the place of the bytes of a type map, of which there must be at least `expected`.
     fn of_bytes(first: *const u8, length: usize, expected: usize) -> Result<Self, Error> {
         if length < expected {
-            return Err(Error::Reach { first: 0, end: expected as i128, found: length });
+            return Err(PackError::Reach { first: 0, end: expected as i128, found: length }.into());
         }
         Ok(Self::without_gaps(first, 1))
     }

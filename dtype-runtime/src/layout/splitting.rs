@@ -33,8 +33,8 @@ pub type SplitMut<'a, A, W> = (Rest<'a, A, W>, Vec<ViewMut<'a, W>>);
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] if the source or a layout differs from the first layout in shape or order;
-/// [`Error::Overlap`] if a layout covers a byte twice; [`Error::Meet`] if two layouts overlap.
+/// `Argument` if the source or a layout differs from the first layout in shape or order;
+/// `Argument` if a layout covers a byte twice; `Argument` if two layouts overlap.
 pub fn split_mut<'a, A, W>(source: &'a mut A, writes: &[W]) -> Result<SplitMut<'a, A, W>, Error>
 where
     A: ArrayLikeMut<W::Element, W::Shape, Mismatch: Into<Error>> + ?Sized,
@@ -75,7 +75,7 @@ impl<'a, A: ?Sized, W: Layout> Rest<'a, A, W> {
     /// Returns a read-only view of a part of the rest.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the layout has another shape or order; [`Error::Meet`] if the part overlaps one
+    /// `Argument` if the layout has another shape or order; `Argument` if the part overlaps one
     /// that is lent for writing.
     pub fn of<R>(&self, layout: &R) -> Result<View<'a, R>, Error>
     where
@@ -131,7 +131,7 @@ fn same_shape(first: &Region<'_>, other: &Region<'_>) -> Result<(), Error> {
 /// ```
 ///
 /// # Errors
-/// The errors of [`split_mut`]; [`Error::Meet`] if a layout to write to overlaps one to read from.
+/// The errors of [`split_mut`]; `Argument` if a layout to write to overlaps one to read from.
 pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
 where
     A: ArrayLikeMut<W::Element, W::Shape, Mismatch: Into<Error>> + ?Sized,

@@ -1,10 +1,11 @@
 //! The trait [`Layout`], and the types of its views.
 
-use std::{convert::Infallible, marker::PhantomData};
+use std::{convert::Infallible, marker::PhantomData, ptr};
 
 #[cfg(feature = "mpi")]
 use dtype_core::Bounds;
 use dtype_core::{Optimality, Program, Runs, TypeTree};
+use dtype_engine::{Error as PackError, Plan, Valid};
 
 #[cfg(feature = "mpi")]
 use super::datatype::LayoutDatatype;
@@ -24,8 +25,7 @@ use crate::types::{
 };
 use crate::{
     Error,
-    engine::Plan,
-    types::{MpiDatatype, entry::LayoutOrigin, value_type::Valid},
+    types::{MpiDatatype, entry::LayoutOrigin},
 };
 
 /// A read-only view of a part of a source: an rsmpi `Buffer`.
@@ -139,7 +139,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// An array or slice of sources is a source, too. The count of its buffer is the number of sources.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the source has another shape; [`Error::Reach`] if it has too few bytes for a type
+    /// `Argument` if the source has another shape; `Argument` if it has too few bytes for a type
     /// map.
     fn of<'a, S>(&self, source: &'a S) -> Outcome<S::Mismatch, View<'a, Self>>
     where
@@ -155,7 +155,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// layout, the call returns an error.
     ///
     /// # Errors
-    /// The errors of [`of`](Self::of); [`Error::Overlap`] if a dynamic layout selects a byte twice.
+    /// The errors of [`of`](Self::of); `Argument` if a dynamic layout selects a byte twice.
     fn of_mut<'a, S>(&self, source: &'a mut S) -> Outcome<S::Mismatch, ViewMut<'a, Self>>
     where
         S: ArrayLikeMut<Self::Element, Self::Shape> + ?Sized,
@@ -216,7 +216,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// first selected value.
     ///
     /// # Errors
-    /// [`Error::Tree`] if there are too many runs to list.
+    /// `Argument` if there are too many runs to list.
     fn type_map(&self) -> Result<Runs, Error> {
         self.entry().type_map()
     }
@@ -268,7 +268,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Tree`] if a displacement overflows.
+    /// `Argument` if a displacement overflows.
     #[cfg(feature = "picture")]
     fn draw(&self) -> Result<dtype_core::picture::Picture, Error> {
         draw::draw(&self.region(), self.offset(), self.entry())
@@ -335,9 +335,21 @@ unsafe impl<L: Layout> Layout for &L {
     }
 }
 
-impl<L: Layout> Valid for L {
-    fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
-        self.region().check(packed, start)
+/// The check of the values that a layout selects.
+#[repr(transparent)]
+pub(super) struct ValuesOf<L>(L);
+
+impl<L: Layout> ValuesOf<L> {
+    /// Returns the check of a layout.
+    pub fn layout(layout: &L) -> &Self {
+        // SAFETY: the type has the representation of the layout.
+        unsafe { &*ptr::from_ref(layout).cast::<Self>() }
+    }
+}
+
+impl<L: Layout> Valid for ValuesOf<L> {
+    fn check(&self, packed: &[u8], start: usize) -> Result<(), PackError> {
+        self.0.region().check(packed, start)
     }
 }
 

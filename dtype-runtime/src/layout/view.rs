@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
+use dtype_engine::{Direction, Error as PackError, Packing, Plan, Unpacking, Valid, written};
+
 #[cfg(feature = "mpi")]
 use super::datatype::LayoutDatatype;
 use super::{
@@ -10,13 +12,11 @@ use super::{
     nest::copy_nest,
     region::{FEW_NESTS, Strides},
     source::Place,
-    traits::{Layout, View, ViewMut},
+    traits::{Layout, ValuesOf, View, ViewMut},
 };
 use crate::{
     Error,
-    engine::{Direction, Packing, Plan, Unpacking},
-    pack::{Data, DataMut, written},
-    types::value_type::Valid,
+    pack::{Data, DataMut},
 };
 
 impl<'a, L: Layout> View<'a, L> {
@@ -40,10 +40,10 @@ impl<'a, L: Layout> View<'a, L> {
     /// Packs the values into the front of `packed` and returns the number of bytes written.
     ///
     /// # Errors
-    /// [`Error::Length`] if `packed` is too short; then nothing is written.
+    /// `Size` if `packed` is too short; then nothing is written.
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
         let expected = self.packed_size();
-        Error::unless_room("the layout", expected, packed.len())?;
+        PackError::unless_room("the layout", expected, packed.len())?;
         // SAFETY: `packed` has room for the bytes. It is borrowed mutably, so it cannot overlap the source.
         unsafe { self.copy::<Packing>(packed.as_mut_ptr()) };
         Ok(expected)
@@ -214,7 +214,7 @@ impl<L: Layout> ViewMut<'_, L> {
     /// # Errors
     /// The errors of [`unpack_into`](crate::unpack_into); then nothing is written.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        Error::unless_exactly("the layout", self.view.packed_size(), packed.len())?;
+        PackError::unless_exactly("the layout", self.view.packed_size(), packed.len())?;
         if self.view.is_restricted() {
             self.view.layout.region().check(packed, 0)?;
         }
@@ -233,7 +233,7 @@ impl<L: Layout> ViewMut<'_, L> {
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     pub fn data(&mut self) -> DataMut<'_> {
-        let check = self.view.is_restricted().then_some(&self.view.layout as &dyn Valid);
+        let check = self.view.is_restricted().then_some(ValuesOf::layout(&self.view.layout) as &dyn Valid);
         let Place { first, copies, .. } = self.view.place;
         // SAFETY: the place is that of `place.copies` arrays of the region's shape, borrowed mutably.
         unsafe { DataMut::from_raw(Cow::Owned(self.view.with_plan(Plan::clone)), copies, first, check) }

@@ -33,6 +33,7 @@ pub fn no_variant(name: &str, number: u32) -> Error {
 macro_rules! choices {
     ($([$($name:ident),*] $type:ty: $text:literal,
         $($number:literal => $variant:ident $(($field:ident: $of:ty))?),*;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$($name: MpiMessage),*> MpiMessage for $type {
             const LEAST: usize = 1;
             const KEPT: usize = greatest(&[$($(<$of>::KEPT,)?)*]);
@@ -54,6 +55,7 @@ macro_rules! choices {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($name: FromMessage),*> FromMessage for $type {
             #[inline]
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {

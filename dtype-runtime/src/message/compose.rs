@@ -1,16 +1,13 @@
 //! The value types of plain types that are made of others: arrays and tuples.
 
 use dtype_core::TypeTree;
+use dtype_engine::{Error as PackError, Layer};
 
 use super::{
     MpiMessage, Plain,
     plain::{NOTHING, entry_of, plan_of},
 };
-use crate::{
-    Error,
-    engine::Layer,
-    types::{Copying, Facts, ValueType, entry::Description},
-};
+use crate::types::{Copying, Facts, ValueType, entry::Description};
 
 /// Returns the value type of `T` if all values of `T` have the same number of bytes in a message, which is
 /// so if no field is skipped.
@@ -184,7 +181,7 @@ unsafe fn copy_tuples<T: Tuple>(
 }
 
 /// Checks a part of the packed bytes of tuples: see [`Copying::check`].
-fn check_tuples<T: Tuple>(packed: &[u8], start: usize) -> Result<(), Error> {
+fn check_tuples<T: Tuple>(packed: &[u8], start: usize) -> Result<(), PackError> {
     let facts = const { facts_of_tuple::<T>() };
     if facts.any_pattern || facts.packed_size == 0 || packed.is_empty() {
         return Ok(());

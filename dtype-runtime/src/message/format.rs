@@ -111,10 +111,10 @@ impl Message<'_> {
     }
 }
 
-/// Returns a value as bytes: a whole message, as `send_message` sends it.
+/// Returns a value as bytes: a whole message, as an owned value is sent.
 ///
 /// # Errors
-/// [`Error::Unsendable`] if values are nested too deeply.
+/// `Argument` if values are nested too deeply.
 ///
 /// ```
 /// use dtype_runtime::message::{from_bytes, to_bytes};
@@ -130,8 +130,8 @@ pub fn to_bytes<T: MpiMessage + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
 /// Makes a value from the bytes of a whole message.
 ///
 /// # Errors
-/// [`Error::Message`] if the bytes are no message, a message of another type, or no value;
-/// [`Error::InvalidValue`] if a `bool`, `char`, `NonZero` or enum has no such value; [`Error::Memory`].
+/// `Type` if the bytes are no message, a message of another type, or no value;
+/// `Value` if a `bool`, `char`, `NonZero` or enum has no such value; `Memory`.
 pub fn from_bytes<T: FromMessage>(bytes: &[u8]) -> Result<T, Error> {
     Message::Borrowed(bytes).make()
 }
@@ -140,7 +140,7 @@ pub fn from_bytes<T: FromMessage>(bytes: &[u8]) -> Result<T, Error> {
 /// owns is used again where that is possible.
 ///
 /// # Errors
-/// The errors of [`from_bytes`]. The old value is unchanged then, except after [`Error::Memory`].
+/// The errors of [`from_bytes`]. The old value is unchanged then, except after `Memory`.
 pub fn from_bytes_into<T: FromMessage>(bytes: &[u8], value: &mut T) -> Result<(), Error> {
     Message::Borrowed(bytes).make_into(value)
 }

@@ -8,6 +8,8 @@ use std::{
     slice,
 };
 
+use dtype_engine::Error as PackError;
+
 use crate::Error;
 
 /// Memory of the global allocator, of which the first bytes are initialized.
@@ -26,10 +28,10 @@ impl OwnedMemory {
     /// Allocates `size` bytes, more than 0.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is not enough memory.
+    /// `Memory` if there is not enough memory.
     #[cfg(feature = "mpi")]
     pub(crate) fn with_room(size: usize, align: usize) -> Result<Self, Error> {
-        let none = Error::Memory { bytes: size };
+        let none = PackError::Memory { bytes: size }.into();
         let Some(layout) = Layout::from_size_align(size, align).ok().filter(|_| size > 0) else {
             return Err(none);
         };
@@ -54,7 +56,7 @@ impl OwnedMemory {
     ///
     /// # Errors
     /// The errors of `fill`;
-    /// [`Error::Memory`] if there is less memory.
+    /// `Memory` if there is less memory.
     ///
     /// # Safety
     /// 1. If `fill` returns no error, it has initialized `size` bytes from its argument on. It writes no
@@ -66,7 +68,7 @@ impl OwnedMemory {
         fill: impl FnOnce(*mut u8) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         if size > self.layout.size() {
-            return Err(Error::Memory { bytes: size });
+            return Err(PackError::Memory { bytes: size }.into());
         }
         fill(self.place.as_ptr())?;
         self.filled = size;
@@ -92,7 +94,7 @@ impl OwnedMemory {
     /// Returns the memory as a vector of `count` values. If its size is not that of whole values, it shrinks.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is not enough memory.
+    /// `Memory` if there is not enough memory.
     ///
     /// # Safety
     /// 1. `T` has the alignment of the memory, and a size other than 0. 2. The first `count` values, one or
@@ -108,7 +110,7 @@ impl OwnedMemory {
                 NonNull::new(unsafe { alloc::realloc(this.place.as_ptr(), this.layout, bytes) })
             else {
                 drop(ManuallyDrop::into_inner(this));
-                return Err(Error::Memory { bytes });
+                return Err(PackError::Memory { bytes }.into());
             };
             this.place = place;
             count

@@ -86,8 +86,6 @@ pub use memory::OwnedMemory;
 #[doc(hidden)]
 pub use plain::{Plain, PlainValues, PlainValuesMut};
 pub use reader::Reader;
-#[cfg(feature = "mpi")]
-pub(crate) use sequences::read_values;
 #[cfg(feature = "serde")]
 pub use serde::Serde;
 pub use traits::{FromMessage, MpiMessage};

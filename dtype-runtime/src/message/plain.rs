@@ -8,11 +8,11 @@ use std::{
 };
 
 use dtype_core::{Bounds, TypeTree};
+use dtype_engine::{Error as PackError, Layer, Plan};
 
 use super::{OwnedMemory, Reader, Writer, reader::too_short};
 use crate::{
     Error,
-    engine::{Layer, Plan},
     types::{
         Copying, Facts, ValueType,
         entry::{COSTS, Description, EntriesOfTypes, LazyDatatype, unsolved},
@@ -146,7 +146,7 @@ impl<T> Plain<T> {
         }
         values.clear();
         let bytes = count.saturating_mul(size_of::<T>());
-        values.try_reserve_exact(count).map_err(|_| Error::Memory { bytes })?;
+        values.try_reserve_exact(count).map_err(|_| PackError::Memory { bytes })?;
         // SAFETY: 1, since the memory has been reserved. Without an error, `count` values have been written.
         unsafe {
             self.read_at(values.as_mut_ptr(), count, from)?;
@@ -173,7 +173,7 @@ impl<T> Plain<T> {
         let checked = (self.of.copying.check)(&memory.bytes()[..size], 0);
         // SAFETY: 1 and 3, since the memory of values is their packed bytes, the alignment is that of `T`,
         // and the bytes are valid; 2, since the memory has the bytes of the values.
-        Some(checked.and_then(|()| unsafe { memory.into_vec(count) }))
+        Some(checked.map_err(Error::from).and_then(|()| unsafe { memory.into_vec(count) }))
     }
 
     /// Reads a value to memory of its own: a large array does not fit the stack.
@@ -274,7 +274,6 @@ impl<T> Plain<T> {
     }
 
     /// Returns values as plain ones that are received into.
-    #[cfg(feature = "mpi")]
     #[inline]
     pub(crate) fn values_mut(self, values: &mut [T]) -> PlainValuesMut<'_> {
         let (place, count) = (values.as_mut_ptr().cast(), values.len());

@@ -85,7 +85,7 @@ impl<'m> Reader<'m> {
     /// Reads the next `size` bytes.
     ///
     /// # Errors
-    /// [`Error::Message`] if there are fewer.
+    /// `Type` if there are fewer.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn bytes(&mut self, size: usize) -> Result<&'m [u8], Error> {
         let Some((bytes, rest)) = self.in_band.split_at_checked(size) else {
@@ -98,7 +98,7 @@ impl<'m> Reader<'m> {
     /// Reads the next `N` bytes.
     ///
     /// # Errors
-    /// [`Error::Message`] if there are fewer.
+    /// `Type` if there are fewer.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let Some((bytes, rest)) = self.in_band.split_first_chunk() else {
@@ -111,7 +111,7 @@ impl<'m> Reader<'m> {
     /// Reads the length of a sequence. It may exceed the number of values that follow.
     ///
     /// # Errors
-    /// [`Error::Message`] if the message ends here.
+    /// `Type` if the message ends here.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn length(&mut self) -> Result<usize, Error> {
         match u32::from_ne_bytes(self.array()?) {

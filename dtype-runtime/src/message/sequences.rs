@@ -5,8 +5,11 @@ use std::{
     hash::{BuildHasher, Hash},
 };
 
+use dtype_engine::Error as PackError;
+
 use super::{
-    Fingerprint, FromMessage, Message, MpiMessage, OwnedMemory, Plain, PlainValues, Reader, Writer,
+    Fingerprint, FromMessage, Message, MpiMessage, OwnedMemory, Plain, PlainValues, PlainValuesMut, Reader,
+    Writer,
     compose::{fixed, of_array, slice_align, value_type},
     limits::{malformed, unsendable},
 };
@@ -199,7 +202,7 @@ pub(crate) fn read_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -
         None => from.nested::<T, _>(|from| {
             let (mut values, some) = (Vec::new(), from.reserve::<T>(count));
             let bytes = some * size_of::<T>();
-            values.try_reserve_exact(some).map_err(|_| Error::Memory { bytes })?;
+            values.try_reserve_exact(some).map_err(|_| PackError::Memory { bytes })?;
             for _ in 0..count {
                 values.push(T::read(from)?);
             }
@@ -240,6 +243,10 @@ impl<T: FromMessage> FromMessage for Vec<T> {
 
     fn lend(&mut self, size: usize) -> Option<OwnedMemory> {
         fixed::<T>()?.lend(self, size)
+    }
+
+    fn elements(&mut self) -> Option<PlainValuesMut<'_>> {
+        T::PLAIN.map(|plain| plain.values_mut(self))
     }
 
     fn arrived(message: Message<'_>) -> Result<Self, Error> {
@@ -379,7 +386,7 @@ macro_rules! collections {
                     let mut $all = Self::default();
                     let some = from.reserve::<$item>(count);
                     let $room = some;
-                    $reserve.map_err(|_| Error::Memory { bytes: some * size_of::<$item>() })?;
+                    $reserve.map_err(|_| PackError::Memory { bytes: some * size_of::<$item>() })?;
                     for _ in 0..count {
                         let $read = <$item>::read(from)?;
                         $add;

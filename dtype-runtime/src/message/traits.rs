@@ -71,7 +71,7 @@ pub trait MpiMessage {
     /// Writes the value.
     ///
     /// # Errors
-    /// [`Error::Unsendable`] if values are nested too deeply, and for reasons of the type's own.
+    /// `Argument` if values are nested too deeply, and for reasons of the type's own.
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error>;
 
     /// Returns the plain values that a value consists of, or `None` if it is owned: it travels in the format
@@ -101,7 +101,7 @@ pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value.
     ///
     /// # Errors
-    /// [`Error::Message`] if the bytes are not a value; [`Error::InvalidValue`]; [`Error::Memory`].
+    /// `Type` if the bytes are not a value; `Value`; `Memory`.
     fn read(from: &mut Reader<'_>) -> Result<Self, Error>;
 
     /// Reads a value and uses the memory of the old one again. The bytes have passed [`check`](Self::check).
@@ -136,6 +136,12 @@ pub trait FromMessage: MpiMessage + Sized {
             Some(plain) => plain.value_mut(self),
             None => PlainValuesMut::nothing(),
         }
+    }
+
+    /// Returns the plain values of a sequence, such as a `Vec`, to be written in place.
+    #[doc(hidden)]
+    fn elements(&mut self) -> Option<PlainValuesMut<'_>> {
+        None
     }
 
     /// Makes a value of a message that has arrived: of packed bytes if the type consists of plain values, and

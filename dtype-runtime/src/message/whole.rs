@@ -50,8 +50,8 @@ impl Trailer {
             }
             _ => {
                 return Err(malformed(
-                    "it does not end as a message of `send_message` or `to_bytes` does; receive plain \
-                     values with `receive_values`",
+                    "it does not end as an owned message does: the sender sent plain values, such as a \
+                     `Vec` of numbers; receive that type",
                 ));
             }
         }
@@ -104,8 +104,8 @@ impl<'m> Message<'m> {
         let length = bytes.len();
         let (_, trailer) = bytes.split_last_chunk().ok_or_else(|| {
             malformed(format!(
-                "it has {length} bytes, and a message of `send_message` or `to_bytes` has {TRAILER} or more; \
-                 receive plain values with `receive_values`"
+                "it has {length} bytes, and an owned message has {TRAILER} or more: the sender sent plain \
+                 values, such as a number; receive that type"
             ))
         })?;
         let trailer = Trailer::read(trailer)?;

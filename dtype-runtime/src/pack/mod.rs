@@ -4,7 +4,7 @@
 //! If the compiler knows a layout, it generates straight-line code: [`pack`], [`pack_into`] and
 //! [`unpack_into`] for values, and views of static layouts. A layout that is known only at run time is
 //! compiled into a [`Plan`]: loops over contiguous blocks. [`Data`] and [`DataMut`] join a plan to memory,
-//! and offer all other operations:
+//! and offer all other operations (the crate `dtype-engine`):
 //!
 //! - pack and unpack all packed bytes, or any range of them ([`Data::pack_range`],
 //!   [`DataMut::unpack_range`]);
@@ -33,23 +33,13 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 
-mod buffer;
-mod data;
-mod encoding;
 pub(crate) mod message;
 mod plan;
-mod stream;
 mod values;
 
-pub use buffer::PackBuffer;
-pub use data::{Data, DataMut};
-pub use encoding::Representation;
-pub use stream::{Packer, Unpacker};
-pub(crate) use values::{copy_known, written};
-pub use values::{pack, pack_into, packed_size, unpack_into};
-
-pub use crate::engine::{
-    Plan,
-    blocks::{Block, LeafVisitor},
-    transpack::Transpack,
+pub use dtype_engine::{
+    Block, Data, DataMut, Error, LeafVisitor, PackBuffer, Packer, Plan, Representation, Transpack, Unpacker,
 };
+pub use plan::{data_of, data_of_mut, plan_of};
+pub(crate) use values::copy_known;
+pub use values::{pack, pack_into, packed_size, unpack_into};

@@ -1,27 +1,53 @@
-//! Plans of Rust types.
+//! Plans of Rust types, and data of values.
+
+use std::borrow::Cow;
 
 use dtype_core::BaseType;
+use dtype_engine::{Data, DataMut, Layer, Plan};
 
-use crate::{
-    engine::{Layer, Plan},
-    types::{MpiDatatype, Visitor},
-};
+use crate::types::{MpiDatatype, Visitor, check::restricted};
 
-impl Plan {
-    /// Returns the plan of a type.
-    ///
-    /// ```
-    /// use dtype_runtime::pack::Plan;
-    /// assert_eq!((Plan::of::<(u8, u32)>().packed_size(), Plan::of::<(u8, u32)>().extent()), (5, 8));
-    /// ```
-    pub fn of<T: MpiDatatype>() -> Self {
-        plan_of::<T>().clone()
-    }
+/// Returns the plan of a type.
+///
+/// ```
+/// use dtype_runtime::pack::plan_of;
+///
+/// let plan = plan_of::<(u8, u32)>();
+/// assert_eq!((plan.packed_size(), plan.extent()), (5, 8));
+/// ```
+pub fn plan_of<T: MpiDatatype>() -> &'static Plan {
+    T::lazy().plan(|| Plan::of_layer(layer::<T>(), size_of::<T>() as isize))
 }
 
-/// Returns a borrowed plan of a type: the reference count of the plan does not change.
-pub(super) fn plan_of<T: MpiDatatype>() -> &'static Plan {
-    T::lazy().plan(|| Plan::of_layer(layer::<T>(), size_of::<T>() as isize))
+/// Joins values to the plan of their type.
+///
+/// ```
+/// let values = [(1u8, 2u16.to_be()), (3, 4u16.to_be())];
+/// let data = dtype_runtime::pack::data_of(&values);
+/// let mut part = [0; 3];
+/// data.pack_range(2..5, &mut part)?;
+/// assert_eq!(part, [2, 3, 0]);
+/// # Ok::<(), dtype_runtime::pack::Error>(())
+/// ```
+pub fn data_of<T: MpiDatatype>(values: &[T]) -> Data<'_> {
+    let (plan, first) = (Cow::Borrowed(plan_of::<T>()), values.as_ptr().cast_mut().cast());
+    // SAFETY: the plan of a type covers only fields of its values, which are borrowed.
+    unsafe { Data::from_raw(plan, values.len(), first) }
+}
+
+/// Joins values to the plan of their type, to be written.
+///
+/// ```
+/// let mut values = [(0u8, false); 2];
+/// dtype_runtime::pack::data_of_mut(&mut values).unpack_range(2, &[7, 1])?;
+/// assert_eq!(values, [(0, false), (7, true)]);
+/// # Ok::<(), dtype_runtime::pack::Error>(())
+/// ```
+pub fn data_of_mut<T: MpiDatatype>(values: &mut [T]) -> DataMut<'_> {
+    let (plan, first) = (Cow::Borrowed(plan_of::<T>()), values.as_mut_ptr().cast());
+    // SAFETY: the plan of a type covers only fields of its values, which are borrowed mutably. Values of
+    // restricted types are checked.
+    unsafe { DataMut::from_raw(plan, values.len(), first, restricted::<T>()) }
 }
 
 /// Returns the layer of a type: the fields that are sent.

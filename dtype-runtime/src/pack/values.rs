@@ -6,11 +6,11 @@
 use std::{any::type_name, marker::PhantomData};
 
 use dtype_core::BaseType;
+use dtype_engine::{Direction, Error as PackError, Packing, Unpacking, copy_forward, written};
 
 use super::plan::plan_of;
 use crate::{
     Error, MpiDatatype,
-    engine::{Direction, Packing, Plan, Unpacking, copy_forward},
     types::{Copying, ValueType, Visitor, check::check},
 };
 
@@ -35,26 +35,13 @@ pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
     }
 }
 
-/// Returns a vector of `size` bytes that `write` has written.
-///
-/// # Safety
-/// `write` initializes `size` bytes from its argument on.
-#[inline]
-pub(crate) unsafe fn written(size: usize, write: impl FnOnce(*mut u8)) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(size);
-    write(bytes.as_mut_ptr());
-    // SAFETY: there is room for `size` bytes, and all of them have been initialized.
-    unsafe { bytes.set_len(size) };
-    bytes
-}
-
 /// Packs values into the beginning of `packed`, and returns their packed size in bytes.
 ///
 /// # Errors
-/// [`Error::Length`] if `packed` is too short. Nothing is written then.
+/// `Size` if `packed` is too short. Nothing is written then.
 pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usize, Error> {
     let expected = packed_size::<T>(values.len());
-    Error::unless_room(type_name::<T>(), expected, packed.len())?;
+    PackError::unless_room(type_name::<T>(), expected, packed.len())?;
     // SAFETY: `packed` has room for the bytes. Being borrowed mutably, it does not overlap `values`.
     unsafe {
         copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr());
@@ -65,8 +52,8 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// Unpacks bytes that [`pack`] made into values. Padding is left as it is.
 ///
 /// # Errors
-/// [`Error::Length`] if `packed` does not have exactly the bytes of `values.len()` values, and
-/// [`Error::InvalidValue`] if bytes are not a valid `bool`, `char`, `NonZero` or enum. Nothing is written in
+/// `Size` if `packed` does not have exactly the bytes of `values.len()` values, and
+/// `Value` if bytes are not a valid `bool`, `char`, `NonZero` or enum. Nothing is written in
 /// either case.
 ///
 /// ```
@@ -81,7 +68,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<(), Error> {
-    Error::unless_exactly(type_name::<T>(), packed_size::<T>(values.len()), packed.len())?;
+    PackError::unless_exactly(type_name::<T>(), packed_size::<T>(values.len()), packed.len())?;
     check::<T>(packed, 0)?;
     // SAFETY: `packed` has the bytes of `values.len()` values, each of them valid, and does not overlap
     // `values`.
@@ -181,7 +168,7 @@ impl<D: Direction> Walk<D> {
             return unsafe {
                 self.flush();
                 let size = packed_size::<T>(count);
-                Plan::of::<T>().copy::<D>(count, self.memory, 0..size, self.packed);
+                plan_of::<T>().copy::<D>(count, self.memory, 0..size, self.packed);
                 self.packed = self.packed.add(size);
             };
         }

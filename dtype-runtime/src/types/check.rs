@@ -3,12 +3,9 @@
 use std::{marker::PhantomData, ops::Range};
 
 use dtype_core::BaseType;
+use dtype_engine::{Error, Valid};
 
-use super::{
-    datatype::{MpiDatatype, Visitor, invalid},
-    value_type::Valid,
-};
-use crate::Error;
+use super::datatype::{MpiDatatype, Visitor, invalid};
 
 /// Returns the check of a restricted type, or `None` if every byte pattern is valid.
 pub(crate) const fn restricted<T: MpiDatatype>() -> Option<&'static dyn Valid> {

@@ -13,6 +13,7 @@ use dtype_core::{
     BaseType, Bounds, LinearCosts, Optimality, Program, Runs, TypeTree,
     constant::{RunBuffer, Solved},
 };
+use dtype_engine::Error as PackError;
 
 use super::{
     entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
@@ -62,8 +63,7 @@ use crate::{Error, MpiMessage};
     note = "MPI can carry numbers, `bool`, `char`, arrays and tuples of these, and structs and enums that \
             derive `MpiDatatype`; if `{Self}` is your own type, put `#[derive(MpiDatatype)]` on its \
             definition",
-    note = "a type of any shape, with `#[derive(MpiMessage)]`, is sent by `send_message` and received by \
-            `receive_message`"
+    note = "a type of any shape is sent and received with `#[derive(MpiMessage)]`"
 )]
 pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// The type `Runtime` of this crate. An implementation that names it cannot have called functions of
@@ -148,7 +148,7 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// Displacements are in bytes from the start of the value.
     ///
     /// # Errors
-    /// [`Error::Tree`] if there are too many runs to be listed.
+    /// `Argument` if there are too many runs to be listed.
     fn type_map() -> Result<Runs, Error> {
         Self::lazy().type_map()
     }
@@ -189,7 +189,7 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Tree`] if displacements are too large to be counted.
+    /// `Argument` if displacements are too large to be counted.
     #[cfg(feature = "picture")]
     fn draw() -> Result<dtype_core::picture::Picture, Error> {
         let name = std::any::type_name::<Self>();
@@ -202,7 +202,7 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// `#[mpi(unsafe_equivalence)]`, may be invalid.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`]. Its offset counts the packed bytes of all values.
+    /// `Value`. Its offset counts the packed bytes of all values.
     fn validate_slice(values: &[Self]) -> Result<(), Error> {
         validate(values)
     }
@@ -251,8 +251,8 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// itself, no other thread may be in an MPI call at the same time.
     ///
     /// # Errors
-    /// [`Error::NotInitialized`] and [`Error::Finalized`]; [`Error::Thread`] on a thread that may not call
-    /// MPI; [`Error::Mpi`] if an MPI call fails.
+    /// `State` and `State`; `State` on a thread that may not call
+    /// MPI; `Mpi` if an MPI call fails.
     #[cfg(feature = "mpi")]
     fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, Error> {
         Self::lazy().datatype()
@@ -355,7 +355,7 @@ pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
 fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
     let mut looking = InMemory { value: values.as_ptr().cast(), at: 0, invalid: None };
     looking.elements::<T>(values.len());
-    looking.invalid.map_or(Ok(()), Err)
+    looking.invalid.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// A visitor that searches for the first invalid value in memory. It reads values as bytes, because an
@@ -367,7 +367,7 @@ struct InMemory {
     value: *const u8,
     /// The number of packed bytes visited so far.
     at: usize,
-    invalid: Option<Error>,
+    invalid: Option<PackError>,
 }
 
 impl Visitor for InMemory {
@@ -406,11 +406,11 @@ impl Visitor for InMemory {
 /// Returns an error for the first invalid value of `packed`, or `None` if all values are valid. `packed`
 /// begins at packed byte `at` of all values.
 #[cold]
-pub(super) fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
+pub(super) fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<PackError> {
     let size = T::FACTS.packed_size;
     let (i, value) = packed.chunks_exact(size).enumerate().find(|(_, value)| !T::is_valid(value))?;
     let mut found = [0; 8];
     found[..size].copy_from_slice(value);
     let (offset, found) = (at + i * size, u64::from_le_bytes(found));
-    Some(Error::InvalidValue { what: type_name::<T>(), offset, found })
+    Some(PackError::InvalidValue { what: type_name::<T>(), offset, found })
 }

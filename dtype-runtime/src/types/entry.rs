@@ -13,11 +13,12 @@ use dtype_core::{
     BaseType, Bounds, LinearCosts, NodeCosts, Program, Runs, Solution, TypeTree, constant::Solved,
     solve_layout,
 };
+use dtype_engine::Plan;
 use foldhash::HashMap;
 
+use crate::Error;
 #[cfg(feature = "mpi")]
 use crate::mpi::{Handle, Slot, construct, has_large_counts};
-use crate::{Error, engine::Plan};
 
 /// The cost model of layouts that do not choose their own. The macros use the same model.
 pub const COSTS: LinearCosts = NodeCosts::THESIS.linear();

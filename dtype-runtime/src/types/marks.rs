@@ -38,7 +38,7 @@ use super::runtime::{Ours, Runtime};
     message = "rsmpi's own calls cannot take `{Self}`: not every byte pattern is a valid value, or it lacks \
                `MpiDatatype`",
     label = "MPI does not check the bytes that it receives",
-    note = "use the calls of `dtype_runtime::traits`, such as `send_packed` and `receive_values_into`, which \
+    note = "use the calls of `dtype_runtime::Comm`, such as `world.peer(1).receive_into(&mut x)`, which \
             check the bytes; to send with rsmpi's own calls, pass `T::buffer(&values)` of a type `T` that \
             derives `MpiDatatype`",
     note = "if you guarantee that all senders send valid values, put `#[mpi(unsafe_equivalence)]` on the \
@@ -70,7 +70,7 @@ pub unsafe trait Complete {
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take `{T}`: not every byte pattern is a valid value",
     label = "MPI does not check the bytes that it receives",
-    note = "use the calls of `dtype_runtime::traits`, such as `send_packed` and `receive_values_into`, which \
+    note = "use the calls of `dtype_runtime::Comm`, such as `world.peer(1).receive_into(&mut x)`, which \
             check the bytes; to send with rsmpi's own calls, pass `{T}::buffer(&values)`",
     note = "if you guarantee that all senders send valid values, put `#[mpi(unsafe_equivalence)]` on `{T}`"
 )]

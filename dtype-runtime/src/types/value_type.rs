@@ -1,7 +1,8 @@
 //! Value types: the facts and functions of a type with packed bytes, for code that has no type parameters.
 
+use dtype_engine::{Error, Plan, Valid};
+
 use super::{entry::LazyDatatype, facts::Facts};
-use crate::{Error, engine::Plan};
 
 /// The facts and functions of a type whose values have packed bytes.
 pub struct ValueType {
@@ -60,7 +61,7 @@ impl ValueType {
     /// Returns the number of values that consist of these packed bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] if the bytes are not those of whole values.
+    /// `Size` if the bytes are not those of whole values.
     pub(crate) fn count_in(&self, bytes: usize) -> Result<usize, Error> {
         match bytes.checked_rem(self.facts.packed_size) {
             Some(0) => Ok(bytes / self.facts.packed_size),
@@ -68,13 +69,6 @@ impl ValueType {
             _ => Err(Error::Length { what: (self.name)(), expected: self.facts.packed_size, found: bytes }),
         }
     }
-}
-
-/// A check that packed bytes are valid values.
-pub(crate) trait Valid: Sync {
-    /// Checks `packed`, a part of the packed bytes that begins at byte `start`. Returns an error if a value
-    /// that lies wholly in this part is invalid.
-    fn check(&self, packed: &[u8], start: usize) -> Result<(), Error>;
 }
 
 impl Valid for ValueType {

@@ -49,6 +49,11 @@ pub trait Visit {
     fn visit<T: MpiDatatype + Cover>(&self);
 }
 
+/// An action on every struct without skipped fields.
+pub trait VisitComplete {
+    fn visit<T: MpiDatatype + FromMessage + Cover>(&self);
+}
+
 /// The code that `build/structs.rs` writes.
 #[allow(clippy::all, clippy::pedantic, clippy::restriction)]
 mod structs {
@@ -56,11 +61,11 @@ mod structs {
 
     use dtype_runtime::MpiDatatype;
 
-    use super::{Cover, Generic, LENGTH, Visit};
+    use super::{Cover, Generic, LENGTH, Visit, VisitComplete};
 
     include!(concat!(env!("OUT_DIR"), "/structs.rs"));
 }
-pub use structs::{SEED, STRUCTS, for_each};
+pub use structs::{SEED, STRUCTS, for_each, for_each_complete};
 
 /// A struct of numbers, of which not every pattern is a value.
 #[derive(MpiDatatype, Clone, Debug, PartialEq)]

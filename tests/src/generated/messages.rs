@@ -1,16 +1,14 @@
 //! The scenario `messages`: random values of random types, sent in every call. No truncated or altered bytes
 //! of them do harm.
 
-use std::{any::type_name, fmt::Debug};
+use std::{any::type_name, fmt::Debug, slice};
 
 use dtype_runtime::{
-    FromMessage,
+    Comm, FromMessage,
     message::{from_bytes, from_bytes_into, to_bytes},
-    traits::*,
-    wire,
 };
 use dtype_tests::is_long;
-use mpi::{request::scope, topology::SimpleCommunicator, traits::*};
+use mpi::topology::SimpleCommunicator;
 
 use crate::{
     Any, MESSAGES, SEED, VisitMessage, for_each_message,
@@ -22,11 +20,15 @@ const ROUNDS: usize = 4;
 const LONG_ROUNDS: usize = 100;
 
 pub fn messages(world: &SimpleCommunicator) {
-    wire::attach(world).unwrap();
+    let world = &Comm::from(world);
+    world.attach().unwrap();
     let rounds = if is_long() { LONG_ROUNDS } else { ROUNDS };
     for_each_message(&Alone { world, rounds });
+    let (rank, size) = (world.rank(), world.size());
+    let ring = world.graph(&[(rank + size - 1) % size], &[(rank + 1) % size]).unwrap();
+    ring.attach().unwrap();
     for (i, round) in (0..MESSAGES).flat_map(|i| (0..rounds).map(move |round| (i, round))) {
-        all_calls(world, i, round);
+        all_calls(world, &ring, i, round);
     }
 }
 
@@ -37,7 +39,7 @@ fn random_of(round: usize, rank: usize) -> Random {
 
 /// Sends values to this rank, whose own memory they become.
 struct Alone<'a> {
-    world: &'a SimpleCommunicator,
+    world: &'a Comm<&'a SimpleCommunicator>,
     rounds: usize,
 }
 
@@ -45,15 +47,21 @@ impl VisitMessage for Alone<'_> {
     fn visit<T: FromMessage + Sample + Clone + PartialEq + Debug>(&self) {
         for round in 0..self.rounds {
             let case = format!("{}, round {round} of seed {SEED}", type_name::<T>());
-            let rank = self.world.rank() as usize;
+            let rank = self.world.rank();
             let (value, old): (T, T) = (random_of(round, rank).sample(), random_of(round, 63).sample());
             harmless(&to_bytes(&value).unwrap(), &old, &case);
-            let own = self.world.this_process();
-            scope(|scope| {
-                let sending = own.immediate_send_message(scope, &value).unwrap();
-                assert!(own.receive_message::<T>().unwrap().0 == value, "{case}");
-                sending.wait().unwrap();
+            let own = self.world.peer(rank);
+            let sending = own.start().send(&value).unwrap();
+            assert!(own.receive::<T>().unwrap() == value, "{case}");
+            sending.finish().unwrap();
+            let mut into = old;
+            own.swap(&mut into).unwrap();
+            let sent = self.world.scope(|scope| {
+                scope.peer(rank).send(&value)?;
+                own.receive_into(&mut into)
             });
+            sent.unwrap();
+            assert!(into == value, "{case}");
         }
     }
 }
@@ -81,52 +89,97 @@ fn harmless<T: FromMessage + Clone + PartialEq + Debug>(bytes: &[u8], old: &T, c
 }
 
 /// Sends values of type `i` in all calls between two ranks, and in all collective calls.
-fn all_calls(world: &SimpleCommunicator, i: usize, round: usize) {
-    let (rank, size) = (world.rank() as usize, world.size() as usize);
+fn all_calls(world: &Comm<&SimpleCommunicator>, ring: &Comm, i: usize, round: usize) {
+    let (rank, size) = (world.rank(), world.size());
     // Every rank knows the values of all.
     let value = |rank: usize| Any::of_type(i, &mut random_of(round, rank));
     let case = format!("type {i}, round {round} of seed {SEED}");
     point_to_point(world, &value, &case);
     let all: Vec<_> = (0..size).map(value).collect();
+    let old = || value(63);
     let own = &all[rank];
-    assert!(world.all_gather_vec(own).unwrap() == all, "{case}");
+    assert!(world.all_gather(own).unwrap() == all, "{case}");
     let leaving: Vec<_> = (0..size).map(|to| value((rank + to) % size)).collect();
     let arrived: Vec<_> = (0..size).map(|from| value((rank + from) % size)).collect();
-    assert!(world.all_to_all_vec(&leaving).unwrap() == arrived, "{case}");
-    let root = world.process_at_rank(round as i32 % world.size());
-    let is_root = root.rank() == world.rank();
-    let sent = is_root.then(|| own.clone());
-    assert!(root.broadcast_message(sent).unwrap() == all[root.rank() as usize], "{case}");
-    assert!(root.gather_vec(own).unwrap() == is_root.then(|| all.clone()), "{case}");
-    assert!(root.scatter_message(is_root.then_some(&all[..])).unwrap() == *own, "{case}");
+    assert!(world.all_to_all(&leaving).unwrap() == arrived, "{case}");
+    let mut places: Vec<_> = (0..size).map(|_| old()).collect();
+    world.all_to_all_into(&leaving, &mut places).unwrap();
+    assert!(places == arrived, "{case}");
+    let mut places: Vec<_> = (0..size).map(|_| old()).collect();
+    world.start().all_to_all_into(&leaving, &mut places).unwrap().finish().unwrap();
+    assert!(places == arrived, "{case}");
+    let mut places: Vec<_> = (0..size).map(|_| old()).collect();
+    world.exchange(leaving.iter().enumerate(), places.iter_mut().enumerate()).unwrap();
+    assert!(places == arrived, "{case}");
+    let root = round % size;
+    let is_root = rank == root;
+    assert!(world.broadcast(root, is_root.then(|| own.clone())).unwrap() == all[root], "{case}");
+    let mut place = if is_root { own.clone() } else { old() };
+    world.broadcast_into(root, &mut place).unwrap();
+    assert!(place == all[root], "{case}");
+    assert!(world.gather(root, own).unwrap() == is_root.then(|| all.clone()), "{case}");
+    assert!(world.scatter(root, is_root.then_some(&all[..])).unwrap() == *own, "{case}");
+    // The neighbours in a ring.
+    let previous = value((rank + size - 1) % size);
+    assert!(ring.neighbours().all_gather(own).unwrap() == slice::from_ref(&previous), "{case}");
+    let mut place = [old()];
+    ring.neighbours().all_to_all_into(slice::from_ref(own), &mut place).unwrap();
+    assert!(place[0] == previous, "{case}");
 }
 
+/// The number of ways to receive a value.
+const WAYS: i32 = 10;
+
 /// Sends a value to the next rank, and receives one in each way.
-fn point_to_point(world: &SimpleCommunicator, value: &impl Fn(usize) -> Any, case: &str) {
+fn point_to_point(world: &Comm<&SimpleCommunicator>, value: &impl Fn(usize) -> Any, case: &str) {
     let (rank, size) = (world.rank(), world.size());
-    let next = world.process_at_rank((rank + 1) % size);
-    let previous = world.process_at_rank((rank + size - 1) % size);
-    let (own, expected) = (value(rank as usize), value(previous.rank() as usize));
-    for way in 0..5 {
-        scope(|scope| {
-            let sending = next.immediate_send_message_with_tag(scope, &own, way).unwrap();
-            let (arrived, status) = match way {
-                0 => previous.receive_message::<Any>().unwrap(),
-                1 => world.any_process().receive_message_with_tag(1).unwrap(),
-                2 => previous.matched_probe().matched_receive_message().unwrap(),
-                3 => {
-                    let mut old = value(63);
-                    let status = previous.receive_message_into(&mut old).unwrap();
-                    (old, status)
+    let (next, previous) = (world.peer((rank + 1) % size), world.peer((rank + size - 1) % size));
+    let (own, expected) = (value(rank), value(previous.rank()));
+    for way in 0..WAYS {
+        let sending = next.tag(way).start().send(&own).unwrap();
+        let mut old = value(63);
+        let arrived = match way {
+            0 => previous.receive().unwrap(),
+            1 => world.any().tag(1).receive().map(|(arrived, _)| arrived).unwrap(),
+            2 => loop {
+                if let Some(arrived) = previous.probe().unwrap() {
+                    assert_eq!((arrived.from().rank(), arrived.tag()), (previous.rank(), way), "{case}");
+                    break arrived.from().receive().unwrap();
                 }
-                _ => loop {
-                    if let Some(arrived) = previous.immediate_receive_message().unwrap() {
-                        break arrived;
-                    }
-                },
-            };
-            assert!(arrived == expected && status.tag() == way, "{case}: way {way}");
-            sending.wait().unwrap();
-        });
+            },
+            3 => {
+                previous.receive_into(&mut old).unwrap();
+                old
+            }
+            4 => loop {
+                if let Some(arrived) = previous.try_receive().unwrap() {
+                    break arrived;
+                }
+            },
+            5 => {
+                let from = world.any().tag(5).receive_into(&mut old).unwrap();
+                assert_eq!(from.rank(), previous.rank(), "{case}");
+                old
+            }
+            6 => previous.tag(6).start().receive().unwrap().finish().unwrap(),
+            7 => {
+                let mut receiving = previous.start().receive_into(&mut old).unwrap();
+                while !receiving.is_done().unwrap() {}
+                receiving.finish().unwrap();
+                old
+            }
+            8 => {
+                world.scope(|scope| scope.peer(previous.rank()).tag(8).receive_into(&mut old)).unwrap();
+                old
+            }
+            _ => loop {
+                if let Some((arrived, from)) = world.any().tag(way).try_receive().unwrap() {
+                    assert_eq!(from.rank(), previous.rank(), "{case}");
+                    break arrived;
+                }
+            },
+        };
+        assert!(arrived == expected, "{case}: way {way}");
+        sending.finish().unwrap();
     }
 }

@@ -8,8 +8,9 @@ use std::{
 };
 
 use dtype_core::{BaseType, Bounds, NodeCosts, TypeTree};
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
-    Error, decode,
+    decode,
     decode::{Contents, Decoded, build, constructors, normalize},
     pack::{Data, Representation},
 };
@@ -457,7 +458,9 @@ fn named() {
         assert_eq!(external(normalized.as_raw()), external(every_other), "{base}");
         match (data.packer().with_representation(Representation::External32), base.external_size()) {
             (Ok(packer), Some(size)) => assert_eq!(packer.size() as u64, 3 * size),
-            (Err(Error::Representation { base: found }), None) => assert!(found.external_size().is_none()),
+            (Err(PackError::Representation { base: found }), None) => {
+                assert!(found.external_size().is_none());
+            }
             (result, _) => panic!("{base}: {result:?}"),
         }
         // SAFETY: the datatype was made above.

@@ -2,24 +2,16 @@
 //! twice, or until it says so; then the end, a drop, or `mem::forget`; also after an error, and after
 //! `MPI_Finalize`.
 //!
-//! A row of [`KINDS`] says how a guard is made. The orders are made from the rows.
+//! A row of [`MESSAGES`] or [`COLLECTIVE`] says how a guard is made. The orders are made from the rows.
 
 use std::{cell::Cell, mem, os::raw::c_int, path::PathBuf};
 
 use dtype_runtime::{
-    Error,
-    layout::{Darray, Halo},
-    traits::*,
-    wire::{
-        File, PartitionedReceive, PartitionedSend, PendingExchange, PendingHalo, PendingMessage, PendingRead,
-        PendingReceive, PendingRedistribution, PendingSend, PendingWrite, PreparedReceive, PreparedSend,
-        Redistribution,
-    },
+    Comm, Error, File, Peer, Pending, Redistribution, Wire, comm::PendingHalo, layout::Darray,
 };
 use mpi::{
     Tag,
-    request::StaticScope,
-    topology::{Process, SimpleCommunicator},
+    topology::{CartesianCommunicator, SimpleCommunicator},
     traits::*,
 };
 
@@ -36,81 +28,42 @@ trait Life {
 }
 
 macro_rules! lives {
-    ($([$($generics:tt)*] $type:ty: $finish:ident;)*) => {
-        $(impl<$($generics)*> Life for $type {
+    ($($type:ty)*) => {
+        $(impl Life for $type {
             fn is_done(&mut self) -> Result<bool, Error> {
                 <$type>::is_done(self)
             }
             fn finish(self: Box<Self>) -> Result<(), Error> {
-                (*self).$finish().map(|_| ())
+                (*self).finish().map(|_| ())
             }
         })*
     };
 }
 
 lives! {
-    [] PendingSend<'static, Values, StaticScope>: wait;
-    [] PendingReceive<'static, [u64], StaticScope>: wait;
-    [] PendingMessage<'static, StaticScope>: wait;
-    [] PendingExchange<'static, Vec<u64>>: finish;
-    [] PendingHalo<'static, u64, 1>: finish;
-    [] PendingRedistribution<'static, u64, 1>: finish;
-    [] PendingWrite<'static>: finish;
-    [] PendingRead<'static, Values>: finish;
-    [] PendingRead<'static, [Flag]>: finish;
+    Pending<'static>
+    Pending<'static, Vec<Flag>>
+    PendingHalo<'static, u64, 1>
 }
 
-impl Life for PreparedSend<'static> {
-    fn is_done(&mut self) -> Result<bool, Error> {
-        PreparedSend::is_done(self)
-    }
+/// A value that is being received, with the memory that it is written to.
+struct Arriving<T: 'static>(Pending<'static, T>, &'static mut T);
 
-    fn finish(mut self: Box<Self>) -> Result<(), Error> {
-        self.wait()
-    }
-}
-
-/// A prepared receive, with its destination.
-struct Prepared(PreparedReceive<'static>, &'static mut [u64]);
-
-impl Life for Prepared {
+impl<T> Life for Arriving<T> {
     fn is_done(&mut self) -> Result<bool, Error> {
         self.0.is_done()
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), Error> {
-        self.0.finish(self.1)
-    }
-}
-
-impl Life for PartitionedSend<'static> {
-    fn is_done(&mut self) -> Result<bool, Error> {
-        self.wait().map(|()| true)
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<(), Error> {
-        self.wait()
-    }
-}
-
-/// A partitioned receive of one partition, with its destination.
-struct Partitioned(PartitionedReceive<'static>, &'static mut [u64]);
-
-impl Life for Partitioned {
-    fn is_done(&mut self) -> Result<bool, Error> {
-        self.0.has_arrived(0)
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<(), Error> {
-        self.0.finish(0, self.1)
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        *self.1 = self.0.finish()?;
+        Ok(())
     }
 }
 
 /// The place of a guard in the ring of all ranks.
 struct Ring {
-    world: &'static SimpleCommunicator,
-    next: &'static Process<'static>,
-    previous: &'static Process<'static>,
+    world: &'static Comm,
+    torus: &'static Comm<CartesianCommunicator>,
     file: &'static File,
     /// The tag of the next guard: messages of a guard that is dropped never meet another one.
     tag: Cell<Tag>,
@@ -118,38 +71,78 @@ struct Ring {
 
 impl Ring {
     fn new(world: &SimpleCommunicator, file: File) -> Self {
-        let world: &'static SimpleCommunicator = leaked(world.duplicate());
-        let (rank, size) = (world.rank(), world.size());
-        let process = |rank: i32| -> &'static Process<'static> { leaked(world.process_at_rank(rank % size)) };
-        let (next, previous) = (process(rank + 1), process(rank + size - 1));
-        Self { world, next, previous, file: leaked(file), tag: Cell::new(100) }
+        let world: &'static Comm = leaked(Comm::from(world.duplicate()));
+        let torus = leaked(world.cartesian([world.size()], [true]).unwrap());
+        Self { world, torus, file: leaked(file), tag: Cell::new(100) }
+    }
+
+    /// Returns the rank that this one sends to, with the tag of the guard.
+    fn next(&self) -> Peer<'static> {
+        self.world.peer((self.world.rank() + 1) % self.world.size()).tag(self.tag.get())
+    }
+
+    /// Returns the rank that this one receives from, with the tag of the guard.
+    fn previous(&self) -> Peer<'static> {
+        let (rank, size) = (self.world.rank(), self.world.size());
+        self.world.peer((rank + size - 1) % size).tag(self.tag.get())
     }
 
     /// Returns the values that a rank sends.
-    fn values(&self, rank: i32) -> Values {
-        [0, 1, 2].map(|i| 10 * (rank % self.world.size()) as u64 + i)
+    fn values(rank: usize) -> Values {
+        [0, 1, 2].map(|i| 10 * rank as u64 + i)
     }
 
     fn own(&self) -> &'static mut Values {
-        leaked(self.values(self.world.rank()))
+        leaked(Self::values(self.world.rank()))
     }
 
     /// Returns the values of the previous rank.
     fn expected(&self) -> Values {
-        self.values(self.world.rank() + self.world.size() - 1)
+        Self::values(self.previous().rank())
     }
 
     /// Receives what the guard of the previous rank sends.
     fn receive(&self) {
-        let mut into: Values = [0; 3];
-        self.previous.receive_values_into_with_tag(&mut into, self.tag.get()).unwrap();
-        assert_eq!(into, self.expected());
+        assert_eq!(self.previous().receive::<Values>().unwrap(), self.expected());
+    }
+
+    /// Receives the owned value that the guard of the previous rank sends.
+    fn receive_owned(&self) {
+        assert_eq!(self.previous().receive::<Option<Values>>().unwrap(), Some(self.expected()));
     }
 
     /// Sends what the guard of the next rank receives.
     fn send(&self) {
-        self.next.send_over_with_tag(dtype_runtime::Wire::Packed, self.own(), self.tag.get()).unwrap();
+        self.next().send(self.own()).unwrap();
     }
+
+    /// Returns a message to each rank, of which all but that to the next one are empty, and a place for a
+    /// message of each, with room for so many values of the previous one, whose place is returned as well.
+    fn lists(&self, room: usize) -> (Vec<&'static [u64]>, Places, *const [u64]) {
+        let (next, previous) = (self.next().rank(), self.previous().rank());
+        let messages = (0..self.world.size()).map(|to| if to == next { &self.own()[..] } else { &[] });
+        let sizes = (0..self.world.size()).map(|from| if from == previous { room } else { 0 });
+        places(messages.collect(), sizes.collect(), previous)
+    }
+
+    /// Like [`lists`](Self::lists), for the two neighbours.
+    fn around(&self, room: usize) -> (Vec<&'static [u64]>, Places, *const [u64]) {
+        places(vec![&[], &self.own()[..]], vec![room, 0], 0)
+    }
+}
+
+/// Memory to receive into.
+type Places = &'static mut [&'static mut [u64]];
+
+/// Returns messages, and places of these sizes, and one of them.
+fn places(
+    messages: Vec<&'static [u64]>,
+    sizes: Vec<usize>,
+    at: usize,
+) -> (Vec<&'static [u64]>, Places, *const [u64]) {
+    let places: Vec<_> = sizes.into_iter().map(|size| leaked(vec![0; size]).as_mut_slice()).collect();
+    let place: *const [u64] = &raw const *places[at];
+    (messages, leaked(places), place)
 }
 
 /// Returns a value that lives for ever: the program may forget a guard that borrows it.
@@ -157,15 +150,22 @@ fn leaked<T>(value: T) -> &'static mut T {
     Box::leak(Box::new(value))
 }
 
-/// A guard that has been made, and the memory into which it receives.
+/// A guard that has been made, and the memory into which it receives values that are checked.
 struct Started {
     life: Box<dyn Life>,
-    into: Option<*const [u64]>,
+    into: Option<Box<dyn Fn() -> Vec<u64>>>,
 }
 
 impl Started {
-    fn sending(life: impl Life + 'static) -> Self {
+    fn new(life: impl Life + 'static) -> Self {
         Self { life: Box::new(life), into: None }
+    }
+
+    /// Returns a guard that receives into memory that lives for ever.
+    fn with<M: ?Sized + AsRef<[u64]> + 'static>(life: impl Life + 'static, into: *const M) -> Self {
+        // SAFETY: the memory lives for ever, and is read when the guard is gone.
+        let read = move || unsafe { &*into }.as_ref().to_vec();
+        Self { life: Box::new(life), into: Some(Box::new(read)) }
     }
 
     /// Returns a guard that receives into `into`, made by `start`.
@@ -173,8 +173,8 @@ impl Started {
         into: &'static mut M,
         start: impl FnOnce(&'static mut M) -> L,
     ) -> Self {
-        let place: *const [u64] = (*into).as_ref();
-        Self { life: Box::new(start(into)), into: Some(place) }
+        let place: *const M = into;
+        Self::with(start(into), place)
     }
 }
 
@@ -202,138 +202,213 @@ pub fn fail_writes(count: c_int) {
 /// of the other side, and the errors that it may meet.
 type Kind = (&'static str, fn(&Ring, usize) -> Started, fn(&Ring), &'static [Fault]);
 
-const KINDS: &[Kind] = &[
+/// The guards of messages between two ranks.
+const MESSAGES: &[Kind] = &[
     (
-        "PendingSend",
-        |ring, _| {
-            let tag = ring.tag.get();
-            let wire = dtype_runtime::Wire::Packed;
-            let values: &'static Values = ring.own();
-            Started::sending(ring.next.immediate_send_over_with_tag(StaticScope, wire, values, tag).unwrap())
-        },
+        "a started send",
+        |ring, _| Started::new(ring.next().start().send(ring.own()).unwrap()),
         Ring::receive,
         &[Fault::None],
     ),
     (
-        "PendingReceive",
+        "a started send of packed bytes",
+        |ring, _| Started::new(ring.next().wire(Wire::Packed).start().send(&ring.own()[..]).unwrap()),
+        Ring::receive,
+        &[Fault::None],
+    ),
+    (
+        "a started synchronous send",
+        |ring, _| Started::new(ring.next().synchronous().start().send(ring.own()).unwrap()),
+        Ring::receive,
+        &[Fault::None],
+    ),
+    (
+        "a started send of an owned value",
+        |ring, _| Started::new(ring.next().start().send(&Some(*ring.own())).unwrap()),
+        Ring::receive_owned,
+        &[Fault::None],
+    ),
+    (
+        "a started receive",
+        |ring, _| {
+            Started::receiving(leaked([0; 3]), |into| {
+                Arriving(ring.previous().start().receive::<Values>().unwrap(), into)
+            })
+        },
+        Ring::send,
+        &[Fault::None],
+    ),
+    (
+        "a started receive of too few values",
+        |ring, _| {
+            Started::receiving(leaked([0; 2]), |into| {
+                Arriving(ring.previous().start().receive::<[u64; 2]>().unwrap(), into)
+            })
+        },
+        Ring::send,
+        &[Fault::Room],
+    ),
+    (
+        "a started receive of any number of values",
+        |ring, _| {
+            Started::receiving(leaked(Vec::new()), |into| {
+                Arriving(ring.previous().start().receive::<Vec<u64>>().unwrap(), into)
+            })
+        },
+        Ring::send,
+        &[Fault::None],
+    ),
+    (
+        "a started receive of flags",
+        |ring, _| Started::new(ring.previous().start().receive::<Vec<Flag>>().unwrap()),
+        // Bytes of numbers, not all of which are 0 or 1.
+        |ring| ring.next().send(&[7u64; 3]).unwrap(),
+        &[Fault::Value],
+    ),
+    (
+        "a started receive into values",
         |ring, room| {
-            let tag = ring.tag.get();
             Started::receiving(leaked(vec![0; room]).as_mut_slice(), |into| {
-                ring.previous.immediate_receive_values_into_with_tag(StaticScope, into, tag).unwrap()
+                ring.previous().start().receive_into(into).unwrap()
             })
         },
         Ring::send,
         &[Fault::None, Fault::Room],
     ),
     (
-        "PendingMessage",
+        "a started receive into a vector",
         |ring, _| {
-            let tag = ring.tag.get();
-            let values: &'static Values = ring.own();
-            Started::sending(ring.next.immediate_send_message_with_tag(StaticScope, values, tag).unwrap())
+            Started::receiving(leaked(vec![0; 2]), |into| ring.previous().start().receive_into(into).unwrap())
         },
-        |ring| {
-            let (values, _) = ring.previous.receive_message_with_tag::<Values>(ring.tag.get()).unwrap();
-            assert_eq!(values, ring.expected());
-        },
+        Ring::send,
         &[Fault::None],
     ),
     (
-        "PreparedSend",
+        "a started receive into flags",
+        |ring, _| {
+            let flags = leaked([Flag { is_set: false }; 24]);
+            Started::new(ring.previous().start().receive_into(flags).unwrap())
+        },
+        |ring| ring.next().send(&[7u64; 3]).unwrap(),
+        &[Fault::Value],
+    ),
+    (
+        "a prepared send",
         |ring, _| {
             let values = ring.own();
-            let mut send = ring.next.prepare_send_packed(values, ring.tag.get()).unwrap();
-            send.start(values).unwrap();
-            Started::sending(send)
+            let send = leaked(ring.next().prepare().send(values).unwrap());
+            Started::new(send.start(values).unwrap())
         },
         Ring::receive,
         &[Fault::None, Fault::Request],
     ),
     (
-        "PreparedReceive",
+        "a prepared synchronous send",
+        |ring, _| {
+            let values = ring.own();
+            let send = leaked(ring.next().synchronous().prepare().send(values).unwrap());
+            Started::new(send.start(values).unwrap())
+        },
+        Ring::receive,
+        &[Fault::None, Fault::Request],
+    ),
+    (
+        "a prepared receive",
         |ring, room| {
             Started::receiving(leaked(vec![0; room]).as_mut_slice(), |into| {
-                let mut receive = ring.previous.prepare_receive_packed(&*into, ring.tag.get()).unwrap();
-                receive.start().unwrap();
-                Prepared(receive, into)
+                leaked(ring.previous().prepare().receive_into(&*into).unwrap()).start(into).unwrap()
             })
         },
         Ring::send,
         &[Fault::None, Fault::Room, Fault::Request],
     ),
     (
-        "PartitionedSend",
+        "a prepared receive of flags",
         |ring, _| {
-            let values = ring.own();
-            let mut send = ring.next.prepare_partitioned_send_packed(values, 1, ring.tag.get()).unwrap();
-            send.ready(0, values).unwrap();
-            Started::sending(send)
+            let flags = leaked([Flag { is_set: false }; 24]);
+            let receive = leaked(ring.previous().prepare().receive_into(&*flags).unwrap());
+            Started::new(receive.start(flags).unwrap())
         },
-        |ring| {
-            let mut receive =
-                ring.previous.prepare_partitioned_receive_packed(&[0u64; 3], 1, ring.tag.get()).unwrap();
-            let mut into: Values = [0; 3];
-            receive.start().unwrap();
-            receive.finish(0, &mut into).unwrap();
-            assert_eq!(into, ring.expected());
+        |ring| ring.next().send(&[7u64; 3]).unwrap(),
+        &[Fault::Value],
+    ),
+];
+
+/// The guards of calls that all ranks make.
+const COLLECTIVE: &[Kind] = &[
+    (
+        "a started exchange",
+        |ring, room| {
+            let (messages, places, place) = ring.lists(room);
+            let life = ring.world.start().all_to_all_into(&messages, places).unwrap();
+            Started::with(life, place)
         },
-        &[Fault::None, Fault::Request],
+        |_| {},
+        &[Fault::None, Fault::Room],
     ),
     (
-        "PartitionedReceive",
+        "a prepared exchange",
         |ring, room| {
-            Started::receiving(leaked(vec![0; room]).as_mut_slice(), |into| {
-                let tag = ring.tag.get();
-                let mut receive = ring.previous.prepare_partitioned_receive_packed(&*into, 1, tag).unwrap();
-                receive.start().unwrap();
-                Partitioned(receive, into)
-            })
-        },
-        |ring| {
-            let values = ring.own();
-            let mut send = ring.next.prepare_partitioned_send_packed(values, 1, ring.tag.get()).unwrap();
-            send.ready(0, values).unwrap();
-            send.wait().unwrap();
-        },
-        &[Fault::None, Fault::Room, Fault::Request],
-    ),
-    (
-        "PendingExchange",
-        |ring, room| {
-            let (rank, size) = (ring.world.rank(), ring.world.size());
-            let previous = (rank + size - 1) % size;
-            let to: Vec<Vec<u64>> = (0..size)
-                .map(|other| if other == (rank + 1) % size { ring.own().to_vec() } else { Vec::new() })
-                .collect();
-            let into: Vec<Vec<u64>> =
-                (0..size).map(|other| vec![0; if other == previous { room } else { 0 }]).collect();
-            let into = leaked(into);
-            let place: *const [u64] = &raw const *into[previous as usize];
-            let life = ring.world.start_all_to_all_varcount_packed(&to, into).unwrap();
-            Started { life: Box::new(life), into: Some(place) }
+            let (messages, places, place) = ring.lists(room);
+            let prepared = leaked(ring.world.prepare().all_to_all_into(&messages, places).unwrap());
+            let life = prepared.start(&messages, places).unwrap();
+            Started::with(life, place)
         },
         |_| {},
         &[Fault::None, Fault::Room, Fault::Request],
     ),
     (
-        "PendingHalo",
+        "a started exchange with neighbours",
+        |ring, room| {
+            let (messages, places, place) = ring.around(room);
+            let life = ring.torus.neighbours().start().all_to_all_into(&messages, places).unwrap();
+            Started::with(life, place)
+        },
+        |_| {},
+        &[Fault::None, Fault::Room],
+    ),
+    (
+        "a prepared exchange with neighbours",
+        |ring, room| {
+            let (messages, places, place) = ring.around(room);
+            let around = ring.torus.neighbours();
+            let prepared = leaked(around.prepare().all_to_all_into(&messages, places).unwrap());
+            let life = prepared.start(&messages, places).unwrap();
+            Started::with(life, place)
+        },
+        |_| {},
+        &[Fault::None, Fault::Room, Fault::Request],
+    ),
+    (
+        "an exchange of flags",
         |ring, _| {
-            let torus = ring.world.create_cartesian_communicator(&[ring.world.size()], &[true], false);
-            let torus = leaked(torus.expect("all ranks are on the ring"));
-            let mut cells = vec![0; 9];
+            let flags = |room: usize| leaked(vec![Flag { is_set: false }; room]).as_mut_slice();
+            let places = leaked([flags(24), flags(0)]);
+            let messages = [&[][..], &[7u64; 3]];
+            let life = ring.torus.neighbours().start().all_to_all_into(&messages, places).unwrap();
+            Started::new(life)
+        },
+        |_| {},
+        &[Fault::Value],
+    ),
+    (
+        "a halo",
+        |ring, _| {
+            let part = ring.torus.blocks([3 * ring.world.size()], [ring.world.size()]).ghosts(3);
+            let mut cells = part.vec(0);
             cells[3..6].copy_from_slice(ring.own());
             let cells = leaked(cells);
             let place: *const [u64] = &raw const cells[..3];
-            let life = Halo::new([9], 3).start(torus, cells).unwrap();
-            Started { life: Box::new(life), into: Some(place) }
+            let life = leaked(ring.torus.halo(&part).unwrap()).start(cells).unwrap();
+            Started::with(life, place)
         },
         |_| {},
         &[Fault::None, Fault::Request],
     ),
     (
-        "PendingRedistribution",
+        "a redistribution",
         |ring, _| {
-            let (rank, size) = (ring.world.rank() as usize, ring.world.size() as usize);
+            let (rank, size) = (ring.world.rank(), ring.world.size());
             // Blocks of three: those of a rank move to the next one.
             let from = Darray::blocks(rank, [3 * size], [size]);
             let to = Darray::blocks((rank + size - 1) % size, [3 * size], [size]);
@@ -341,37 +416,36 @@ const KINDS: &[Kind] = &[
             let place: *const [u64] = &raw const into[..];
             let redistribution = leaked(Redistribution::new(ring.world, &from, &to).unwrap());
             let life = redistribution.start(&ring.own()[..], into.as_mut_slice()).unwrap();
-            Started { life: Box::new(life), into: Some(place) }
+            Started::with(life, place)
         },
         |_| {},
         &[Fault::None, Fault::Request],
     ),
     (
-        "PendingWrite",
+        "a write to a file",
         |ring, _| {
             let at = 24 * ring.world.rank() as u64;
-            Started::sending(ring.file.start_write_at(at, ring.own()).unwrap())
+            Started::new(ring.file.start_write_at(at, ring.own()).unwrap())
         },
         |_| {},
         &[Fault::None, Fault::Write],
     ),
     (
-        "PendingRead",
+        "a read from a file",
         |ring, _| {
-            let (rank, size) = (ring.world.rank() as u64, ring.world.size() as u64);
-            let at = 24 * ((rank + size - 1) % size);
+            let at = 24 * ring.previous().rank() as u64;
             Started::receiving(leaked([0; 3]), |into| ring.file.start_read_at(at, into).unwrap())
         },
         |_| {},
         &[Fault::None],
     ),
     (
-        "PendingRead of flags",
+        "a read of flags from a file",
         |ring, _| {
             // Bytes of numbers, not all of which are 0 or 1.
             let at = 24 * ring.world.rank() as u64;
             let flags = leaked([Flag { is_set: false }; 24]);
-            Started::sending(ring.file.start_read_at(at, &mut flags[..]).unwrap())
+            Started::new(ring.file.start_read_at(at, &mut flags[..]).unwrap())
         },
         |_| {},
         &[Fault::Value],
@@ -397,13 +471,12 @@ enum End {
 
 /// Returns the file of all ranks, with the values of each.
 fn file(world: &SimpleCommunicator) -> (File, PathBuf) {
+    let world = Comm::from(world);
     let name = std::env::temp_dir().join("dtype-guards");
-    let path = world
-        .process_at_rank(0)
-        .broadcast_message((world.rank() == 0).then(|| format!("{}-{}", name.display(), std::process::id())));
+    let path = world.broadcast(0, Some(format!("{}-{}", name.display(), std::process::id())));
     let path = PathBuf::from(path.unwrap());
-    let mut file = File::create(world, &path).unwrap();
-    file.write_at_all(24 * world.rank() as u64, &[0, 1, 2].map(|i| 10 * world.rank() as u64 + i)).unwrap();
+    let mut file = world.create(&path).unwrap();
+    file.write_at_all(24 * world.rank() as u64, &Ring::values(world.rank())).unwrap();
     (file, path)
 }
 
@@ -411,7 +484,7 @@ fn file(world: &SimpleCommunicator) -> (File, PathBuf) {
 pub fn orders(world: &SimpleCommunicator) {
     let (file, path) = file(world);
     let ring = Ring::new(world, file);
-    for &(name, start, other_side, faults) in KINDS {
+    for &(name, start, other_side, faults) in MESSAGES.iter().chain(COLLECTIVE) {
         for asked in [Asked::Never, Asked::Once, Asked::Twice, Asked::UntilDone] {
             for end in [End::Finish, End::Drop, End::Forget] {
                 for &fault in faults {
@@ -463,11 +536,9 @@ fn live(ring: &Ring, started: Started, asked: Asked, end: End, fault: Fault, nam
             let finished = life.finish();
             assert_eq!(finished.is_err(), fails, "{name}: {finished:?}");
             errors.extend(fails.then_some(finished));
-            // SAFETY: the memory lives for ever, and the guard is gone.
-            let arrived = into.map(|into| unsafe { &*into });
-            let expected = ring.expected();
-            let is_right = arrived.is_none_or(|arrived| {
-                if fails { arrived.iter().all(|value| *value == 0) } else { arrived == expected }
+            let (arrived, expected) = (into.map(|into| into()), ring.expected());
+            let is_right = arrived.as_ref().is_none_or(|arrived| {
+                if fails { arrived.iter().all(|value| *value == 0) } else { *arrived == expected }
             });
             assert!(is_right, "{name}: {arrived:?} instead of {expected:?}");
         }
@@ -484,7 +555,7 @@ pub fn beyond_the_end() {
     let (file, path) = file(&world);
     let ring = Ring::new(&world, file);
     let mut kept = Vec::new();
-    for &(name, start, other_side, _) in KINDS {
+    for &(name, start, other_side, _) in MESSAGES.iter().chain(COLLECTIVE) {
         for _ in 0..2 {
             kept.push((name, start(&ring, 3).life));
             other_side(&ring);

@@ -2,10 +2,11 @@
 
 use std::{fmt::Debug, mem, ops::Range};
 
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
-    Error, MpiDatatype,
-    layout::{ArrayOrder, Halo, Neighbours},
-    wire::{HaloExchange, PendingHalo},
+    Comm, Error, MpiDatatype,
+    comm::{HaloExchange, PendingHalo},
+    layout::{ArrayLikeMut, ArrayOrder, Dimensions, Halo, Neighbours},
 };
 use mpi::{
     topology::{CartesianCommunicator, SimpleCommunicator},
@@ -21,6 +22,25 @@ struct Mixed {
     is_odd: bool,
     value: f64,
     place: [u16; 3],
+}
+
+/// The exchanges of a halo on a grid.
+trait On<const D: usize> {
+    fn on<T: MpiDatatype>(&self, grid: &CartesianCommunicator) -> Result<HaloExchange<T, D>, Error>;
+
+    fn exchange<T, S>(&self, grid: &CartesianCommunicator, array: &mut S) -> Result<(), Error>
+    where
+        T: MpiDatatype,
+        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        self.on(grid)?.exchange(array)
+    }
+}
+
+impl<const D: usize> On<D> for Halo<D> {
+    fn on<T: MpiDatatype>(&self, grid: &CartesianCommunicator) -> Result<HaloExchange<T, D>, Error> {
+        Comm::from(grid).halo(*self)
+    }
 }
 
 /// A type of cells: those of the grid are numbered.
@@ -73,7 +93,7 @@ impl Cell for Flags {
 
 /// A grid that is divided among ranks.
 struct Divided<'a, const D: usize> {
-    communicator: &'a CartesianCommunicator,
+    communicator: &'a Comm<CartesianCommunicator>,
     periodic: [bool; D],
     coordinates: [usize; D],
     /// The first index of each rank's own cells along each dimension, and the end of the grid.
@@ -145,7 +165,7 @@ impl<const D: usize> Divided<'_, D> {
         halo.exchange(communicator, &mut once)?;
         same(&once, 1, "one exchange");
 
-        let mut exchange = halo.on::<T>(communicator)?;
+        let mut exchange = communicator.halo::<T, D>(halo)?;
         let mut another = halo.on::<T>(communicator)?;
         let (mut a, mut b) = (self.array::<T>(2, false), self.array::<T>(3, false));
         exchange.exchange(&mut a)?;
@@ -194,7 +214,7 @@ impl<const D: usize> Divided<'_, D> {
         let mut a = self.array::<T>(6, false);
         mem::forget(exchange.start(&mut a)?);
         drop(exchange.start(&mut a)?);
-        let _ = halo.start(communicator, &mut b)?.is_done()?;
+        let _ = halo.on(communicator)?.start(&mut b)?.is_done()?;
         assert!(a == self.array::<T>(6, false), "after a forgotten exchange, {name}");
         exchange.exchange(&mut a)?;
         same(&a, 6, "after a forgotten exchange");
@@ -217,8 +237,9 @@ impl<const D: usize> Divided<'_, D> {
 
 /// Divides a random grid among the ranks, and exchanges.
 pub fn random<const D: usize>(world: &SimpleCommunicator, random: &mut Random, case: usize) {
+    let world = &Comm::from(world);
     // A random factorization of the number of ranks.
-    let (mut lengths, mut rest) = ([1; D], world.size() as usize);
+    let (mut lengths, mut rest) = ([1; D], world.size());
     for length in &mut lengths[1..] {
         let divisors: Vec<_> = (1..=rest).filter(|divisor| rest % divisor == 0).collect();
         *length = divisors[random.below(divisors.len())];
@@ -240,10 +261,8 @@ pub fn random<const D: usize>(world: &SimpleCommunicator, random: &mut Random, c
         starts
     });
     let (order, neighbours) = (random.below(2), random.below(2));
-    let lengths = lengths.map(|length| length as i32);
-    let communicator =
-        world.create_cartesian_communicator(&lengths, &periodic, false).expect("all ranks are in the grid");
-    let coordinates = communicator.rank_to_coordinates(communicator.rank());
+    let communicator = world.cartesian(lengths, periodic).unwrap();
+    let coordinates = communicator.rank_to_coordinates(communicator.rank() as i32);
     let coordinates: [usize; D] = std::array::from_fn(|k| coordinates[k] as usize);
     let sizes = std::array::from_fn(|k| {
         let at = coordinates[k];
@@ -309,10 +328,10 @@ fn carried<T: MpiDatatype + Copy + Debug + PartialEq>(
 
 /// Exchanges halos of every kind of array, and says what is wrong.
 pub fn sources(world: &SimpleCommunicator) {
-    let communicator =
-        world.create_cartesian_communicator(&[world.size(), 1], &[true, true], false).expect("a torus");
-    let own = f64::from(communicator.rank());
-    let below = f64::from((communicator.rank() + world.size() - 1) % world.size());
+    let world = &Comm::from(world);
+    let communicator = world.cartesian([world.size(), 1], [true, true]).unwrap();
+    let own = communicator.rank() as f64;
+    let below = ((communicator.rank() + world.size() - 1) % world.size()) as f64;
     let halo = Halo::new([4, 3], 1);
     assert_eq!(*halo.on::<f64>(&communicator).unwrap().halo(), halo);
 
@@ -396,25 +415,24 @@ pub fn sources(world: &SimpleCommunicator) {
 
     // A neighbour with another number of cells: an error on both sides, and no ghost cell is written.
     if world.size() == 2 {
-        let line = world.create_cartesian_communicator(&[2], &[false], false).expect("a line");
-        let width = 1 + world.rank() as usize;
+        let line = world.cartesian([2], [false]).unwrap();
+        let width = 1 + world.rank();
         let mut cells = vec![own; 8];
         let error = Halo::new([8], width).exchange(&line, &mut cells).unwrap_err();
         // The widths stand for sizes: cells go up in the ghost cells below, and the other way round.
         let Error::Neighbour { rank, value: 8, expected, found } = error else { panic!("{error}") };
-        assert_eq!((rank, expected), (1 - world.rank(), 8 * width));
+        assert_eq!((rank, expected), (1 - world.rank() as i32, 8 * width));
         assert!(found.is_none_or(|found| found == 8 * (3 - width)));
         assert_eq!(cells, [own; 8]);
     }
 }
 
 /// Checks that messages of another size, in blocks that are long, write nothing but ghost cells.
-fn misfits_of_long_blocks(world: &SimpleCommunicator, rows: usize) {
+fn misfits_of_long_blocks(world: &Comm<&SimpleCommunicator>, rows: usize) {
     let (rank, size) = (world.rank(), world.size());
-    let row = world.create_cartesian_communicator(&[1, size], &[false; 2], false);
-    let row = row.expect("all ranks are in the grid");
+    let row = world.cartesian([1, size], [false; 2]).unwrap();
     let mut exchange = Halo::new([rows, 40], 10).faces().widths([[0; 2], [10; 2]]).on::<f64>(&row).unwrap();
-    let own = f64::from(rank);
+    let own = rank as f64;
     for arrays in [0, 2, 30] {
         // The array lies between others, which nobody may write.
         let mut memory = vec![vec![own; rows * 40]; 3];
@@ -436,24 +454,23 @@ fn misfits_of_long_blocks(world: &SimpleCommunicator, rows: usize) {
         // The next exchange is right.
         let mut cells = vec![own; rows * 40];
         exchange.exchange(&mut cells).unwrap();
-        let beside =
-            [rank - 1, rank + 1].map(|beside| if (0..size).contains(&beside) { beside } else { rank });
+        let beside = [rank.wrapping_sub(1), rank + 1].map(|beside| if beside < size { beside } else { rank });
         for row in cells.chunks(40) {
-            assert_eq!([row[0], row[9], row[30], row[39]], [0, 0, 1, 1].map(|side| f64::from(beside[side])));
+            assert_eq!([row[0], row[9], row[30], row[39]], [0, 0, 1, 1].map(|side| beside[side] as f64));
         }
     }
 }
 
 /// Checks exchanges after errors of this rank and of neighbours.
 pub fn faults(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     let (rank, size) = (world.rank(), world.size());
-    let ring =
-        world.create_cartesian_communicator(&[size], &[true], false).expect("all ranks are in the ring");
+    let ring = world.cartesian([size], [true]).unwrap();
     let (before, after) = ((rank + size - 1) % size, (rank + 1) % size);
     let is_right = |exchange: &mut HaloExchange<f64, 1>| {
-        let mut cells = vec![f64::from(rank); 6];
+        let mut cells = vec![rank as f64; 6];
         exchange.exchange(&mut cells).unwrap();
-        assert_eq!((cells[0], cells[5]), (f64::from(before), f64::from(after)));
+        assert_eq!((cells[0], cells[5]), (before as f64, after as f64));
     };
 
     // An error of one rank, in the first call on the communicator and later: an error of all, which go on.
@@ -464,18 +481,18 @@ pub fn faults(world: &SimpleCommunicator) {
             Err(Error::Elsewhere { rank: 0 }) => rank > 0,
             _ => false,
         };
-        let mut cells = vec![f64::from(rank); halo.sizes[0]];
+        let mut cells = vec![rank as f64; halo.sizes[0]];
         assert!(is_refused(halo.on::<f64>(&ring).map(|_| ())));
         assert!(is_refused(halo.exchange(&ring, &mut cells)));
-        assert!(is_refused(halo.start(&ring, &mut cells).map(|_| ())));
-        assert!(cells.iter().all(|cell| *cell == f64::from(rank)));
+        assert!(is_refused(halo.on(&ring).and_then(|mut halo| halo.start(&mut cells).map(|_| ()))));
+        assert!(cells.iter().all(|cell| *cell == rank as f64));
         is_right(&mut Halo::new([6], 1).on(&ring).unwrap());
     }
 
     // An array of one rank that does not fit: its neighbours get an error, and the others go on.
     let mut exchange = Halo::new([6], 1).on::<f64>(&ring).unwrap();
     for _ in 0..2 {
-        let mut cells = vec![f64::from(rank); if rank == 0 { 7 } else { 6 }];
+        let mut cells = vec![rank as f64; if rank == 0 { 7 } else { 6 }];
         let refused = exchange.exchange(&mut cells);
         let is_beside = [before, after].contains(&0);
         match refused {
@@ -492,9 +509,9 @@ pub fn faults(world: &SimpleCommunicator) {
     if size > 1 {
         let mut exchange = Halo::new([6], 2).on::<f64>(&ring).unwrap();
         for arrays in [5, 40] {
-            let mut many = vec![vec![f64::from(rank); 6]; if rank == 0 { arrays } else { 1 }];
+            let mut many = vec![vec![rank as f64; 6]; if rank == 0 { arrays } else { 1 }];
             let exchanged = exchange.exchange_all(&mut many.iter_mut().collect::<Vec<_>>());
-            let is_written = many.iter().flatten().any(|cell| *cell != f64::from(rank));
+            let is_written = many.iter().flatten().any(|cell| *cell != rank as f64);
             assert_eq!(exchanged.is_ok(), is_written);
             match exchanged {
                 Err(Error::Neighbour { rank: from, value: 8, expected, found }) => {
@@ -504,9 +521,9 @@ pub fn faults(world: &SimpleCommunicator) {
                 }
                 found => assert!(found.is_ok() && ![before, after, rank].contains(&0), "{found:?}"),
             }
-            let mut cells = vec![f64::from(rank); 6];
+            let mut cells = vec![rank as f64; 6];
             exchange.exchange(&mut cells).unwrap();
-            assert_eq!((cells[1], cells[4]), (f64::from(before), f64::from(after)));
+            assert_eq!((cells[1], cells[4]), (before as f64, after as f64));
         }
     }
 
@@ -523,7 +540,7 @@ pub fn faults(world: &SimpleCommunicator) {
             Halo::new([4], 1).exchange(&ring, &mut flags)
         };
         let from_first = [before, after].contains(&0);
-        assert_eq!(matches!(sent, Err(Error::InvalidValue { .. })), from_first, "{sent:?}");
+        assert_eq!(matches!(sent, Err(Error::Pack(PackError::InvalidValue { .. }))), from_first, "{sent:?}");
         assert_eq!(flags, [true; 4]);
     }
 
@@ -534,8 +551,7 @@ pub fn faults(world: &SimpleCommunicator) {
 
     // When all tags have been taken, another exchange does not get those of the first one.
     if dtype_tests::is_long() {
-        let lengths = [size, 1, 1, 1, 1, 1, 1, 1];
-        let all = world.create_cartesian_communicator(&lengths, &[true; 8], false).expect("a grid");
+        let all = world.cartesian([size, 1, 1, 1, 1, 1, 1, 1], [true; 8]).unwrap();
         let mut widths = [[0; 2]; 8];
         widths[0] = [1, 0];
         let halo = Halo::new([3, 1, 1, 1, 1, 1, 1, 1], 0).faces().widths(widths);
@@ -545,7 +561,7 @@ pub fn faults(world: &SimpleCommunicator) {
         for _ in 1..calls {
             another = halo.on::<u64>(&all).unwrap();
         }
-        let of = |rank: i32| rank as u64;
+        let of = |rank: usize| rank as u64;
         let (mut a, mut b) = (vec![1 + of(rank); 3], vec![100 + of(rank); 3]);
         let (one, two) = if rank % 2 == 0 {
             let one = first.start(&mut a).unwrap();

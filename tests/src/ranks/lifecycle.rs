@@ -8,19 +8,13 @@ use std::{
 };
 
 use dtype_runtime::{
-    Comm, Error, MpiDatatype, Wire, decode,
-    decode::normalize,
-    in_session, layout,
-    traits::*,
-    wire,
-    wire::{send_receive_over, send_receive_packed},
+    Comm, Error, MpiDatatype, Pending, Wire, comm::Handle, decode, decode::normalize, in_session, layout,
 };
 use dtype_tests::is_intel;
 use mpi::{
     datatype::DatatypeRef,
     ffi::{self, MPI_Comm, MPI_Datatype},
     raw::{AsRaw, FromRaw},
-    request::scope,
     topology::SimpleCommunicator,
     traits::*,
 };
@@ -59,27 +53,67 @@ pub fn threads() {
 }
 
 /// Makes calls on a communicator that cannot be used.
-fn calls_refused(world: &Comm<&SimpleCommunicator>, expected: &Error) {
+fn calls_refused(world: &Comm<impl Handle>, expected: &Error) {
     let (peer, mut place) = (world.peer(0), 0u8);
-    let refused = [
+    let mut into = [0u8; 3];
+    let between_two = [
         peer.send(&1u8).err(),
+        peer.wire(Wire::Typed).send(&[1u8; 3][..]).err(),
+        peer.synchronous().send(&1u8).err(),
         peer.receive::<u8>().err(),
-        peer.receive_into(&mut place).err(),
+        peer.receive_into(&mut into).err(),
+        peer.receive_into(&mut Vec::<u8>::new()).err(),
+        peer.try_receive::<u8>().err(),
+        peer.probe().err(),
+        peer.swap(&mut place).err(),
         peer.start().send(&1u8).err(),
         peer.start().receive::<u8>().err(),
+        peer.start().receive_into(&mut place).err(),
+        peer.prepare().send(&1u8).err(),
+        peer.prepare().receive_into(&place).err(),
+        world.any().receive::<u8>().err(),
+        world.any().receive_into(&mut place).err(),
         world.any().try_receive::<u8>().err(),
+        world.any().probe().err(),
         world.exchange([(0, &1u8)], [(0, &mut place)]).err(),
         world.scope(|scope| scope.peer(0).send(&1u8)).err(),
-        world.all_gather(&1u8).err(),
+    ];
+    let collective = [
         world.broadcast(0, Some(1u8)).err(),
+        world.broadcast_into(0, &mut into).err(),
+        world.gather(0, &1u8).err(),
+        world.gather_into(0, &1u8, Some(&mut into)).err(),
+        world.scatter(0, Some(&[1u8])).err(),
+        world.scatter_into(0, Some(&1u8), &mut into).err(),
+        world.all_gather(&1u8).err(),
+        world.all_gather_into(&1u8, &mut into).err(),
+        world.all_to_all(&[1u8]).err(),
+        world.all_to_all_into(&[1u8], &mut into).err(),
+        world.start().all_to_all_into(&[1u8], &mut into).err(),
+        world.prepare().all_to_all_into(&[1u8], &into).err(),
+        world.reduce(0, &1u8, |a, b| a + b).err(),
+        world.reduce_into(0, &[1u8], Some(&mut [0]), |a, b| a + b).err(),
         world.all_reduce(&1u8, |a, b| a + b).err(),
+        world.all_reduce_into(&[1u8], &mut [0], |a, b| a + b).err(),
+        world.scan(&1u8, |a, b| a + b).err(),
+        world.scan_into(&[1u8], &mut [0], |a, b| a + b).err(),
+        world.scan_before(&1u8, |a, b| a + b).err(),
         world.neighbours().sources().err(),
+        world.neighbours().all_gather(&1u8).err(),
+        world.neighbours().all_to_all_into(&[1u8], &mut into).err(),
+        world.neighbours().start().all_to_all_into(&[1u8], &mut into).err(),
+        world.neighbours().prepare().all_to_all_into(&[1u8], &into).err(),
         world.graph(&[], &[]).err(),
         world.cartesian([1], [true]).err(),
+        world.attach().err(),
+        world.calibrate().err(),
         world.window(&mut [1u8], |_| Ok(())).err(),
+        world.passive_window(&mut [1u8], |_| Ok(())).err(),
+        world.create("no file").err(),
         world.open("no file").err(),
     ];
-    assert!(refused.iter().all(|error| error.as_ref() == Some(expected)), "{refused:?}");
+    assert!(between_two.iter().all(|error| error.as_ref() == Some(expected)), "{between_two:?}");
+    assert!(collective.iter().all(|error| error.as_ref() == Some(expected)), "{collective:?}");
 }
 
 /// Before `MPI_Init` and after `MPI_Finalize`, calls return an error that says so. If a trait of rsmpi does
@@ -119,35 +153,14 @@ pub fn before_and_after() {
     let world = universe.world();
     let itself = world.process_at_rank(0);
     let made_within = Comm::from(&world);
+    let of_a_process = Comm::from(&itself);
     drop(universe);
     errors(&Error::Finalized);
-    calls_refused(&made_within, &Error::Finalized);
-    calls_refused(&Comm::from(&world), &Error::Finalized);
     // A communicator may still exist after `MPI_Finalize`.
-    let (mut into, finalized) = ([0u8; 3], Some(Error::Finalized));
-    assert_eq!(itself.send_packed(&1u8).err(), finalized);
-    assert_eq!(itself.send_over(Wire::Typed, &[1u8; 3][..]).err(), finalized);
-    assert_eq!(itself.receive_values_into(&mut into).err(), finalized);
-    assert_eq!(send_receive_packed(&1u8, &itself, &mut into, &itself).err(), finalized);
-    scope(|scope| assert_eq!(itself.immediate_send_packed(scope, &1u8).err(), finalized));
-    assert_eq!(itself.broadcast_packed(&mut into).err(), finalized);
-    assert_eq!(itself.gather_packed(&1u8).err(), finalized);
-    assert_eq!(itself.scatter_packed_into(&mut into).err(), finalized);
-    assert_eq!(world.all_gather_packed(&1u8, &mut into).err(), finalized);
-    assert_eq!(world.all_to_all_packed(&1u8, &mut into).err(), finalized);
-    assert_eq!(itself.gather_packed_into_root(&1u8, &mut into).err(), finalized);
-    assert_eq!(itself.scatter_packed_into_root(&1u8, &mut into).err(), finalized);
-    assert_eq!(world.all_to_all_varcount_packed(&[1u8], &mut into).err(), finalized);
-    // SAFETY: there is one rank, so all ranks have the same number of bytes.
-    unsafe {
-        assert_eq!(itself.broadcast_packed_exact(&mut into).err(), finalized);
-        assert_eq!(itself.gather_packed_exact(&1u8).err(), finalized);
-        assert_eq!(itself.gather_packed_into_root_exact(&1u8, &mut into).err(), finalized);
-        assert_eq!(itself.scatter_packed_into_exact(&mut into).err(), finalized);
-        assert_eq!(itself.scatter_packed_into_root_exact(&1u8, &mut into).err(), finalized);
-        assert_eq!(world.all_gather_packed_exact(&1u8, &mut into).err(), finalized);
-        assert_eq!(world.all_to_all_packed_exact(&1u8, &mut into).err(), finalized);
-    }
+    calls_refused(&made_within, &Error::Finalized);
+    calls_refused(&of_a_process, &Error::Finalized);
+    calls_refused(&Comm::from(&world), &Error::Finalized);
+    calls_refused(&Comm::from(itself), &Error::Finalized);
 }
 
 fn drop_value<T>(_: T) {}
@@ -222,83 +235,177 @@ pub fn leak() {
 
 /// Requests may outlive their communicator: MPI keeps the parts of a freed communicator that requests need.
 pub fn outlived(world: &SimpleCommunicator) {
-    let (rank, before) = (world.rank(), handler_of(world));
+    let (other, before) = (1 - world.rank() as usize, handler_of(world));
     let long = vec![7u8; 300_000];
     for length in [3, 40_000, long.len()] {
         let message = &long[..length];
-        for wire in [Wire::Packed, Wire::Auto, Wire::Typed, Wire::Segments] {
-            for polls in [false, true] {
-                let (copy, mut into) = (world.duplicate(), vec![0u8; length]);
-                wire::attach(&copy).unwrap();
-                scope(|scope| {
-                    let other = copy.process_at_rank(1 - rank);
-                    if wire == Wire::Segments {
-                        let send = other.immediate_send_over_with_tag(scope, wire, message, 0).unwrap();
-                        other.receive_over(wire, &mut into[..]).unwrap();
-                        drop(copy);
-                        // Attaching another communicator frees the contexts of the dropped one.
-                        wire::attach(&world.duplicate()).unwrap();
-                        return send.wait().unwrap();
-                    }
-                    let mut receive = other.immediate_receive_values_into(scope, &mut into[..]).unwrap();
-                    let mut send = other.immediate_send_over_with_tag(scope, wire, message, 0).unwrap();
-                    drop(copy);
-                    // The new communicator may have the handle of the dropped one.
-                    let next = world.duplicate();
-                    while polls && !(receive.is_done().unwrap() & send.is_done().unwrap()) {}
-                    receive.wait().unwrap();
-                    send.wait().unwrap();
-                    assert!(handler_of(&next) == before);
-                });
+        for wire in [Wire::Packed, Wire::Auto, Wire::Bytes] {
+            for (polls, is_synchronous) in [(false, false), (false, true), (true, false), (true, true)] {
+                let (copy, mut into) = (Comm::from(world.duplicate()), vec![0u8; length]);
+                copy.attach().unwrap();
+                let mut prepared = copy.peer(other).prepare().receive_into(&into[..]).unwrap();
+                let mut receive = prepared.start(&mut into[..]).unwrap();
+                let peer = copy.peer(other).wire(wire);
+                let peer = if is_synchronous { peer.synchronous() } else { peer };
+                let mut send = peer.start().send(message).unwrap();
+                drop(copy);
+                // The new communicator may have the handle of the dropped one.
+                let next = world.duplicate();
+                while polls && !(receive.is_done().unwrap() & send.is_done().unwrap()) {}
+                receive.finish().unwrap();
+                send.finish().unwrap();
+                assert!(handler_of(&next) == before);
                 assert!(into == message, "{wire:?}, {length} bytes");
             }
         }
+        prepared_outlive(world, message);
+        segments_outlive(world, message);
         // A message that does not fit is still an error value.
-        let (copy, mut into) = (world.duplicate(), [1u8; 2]);
-        wire::attach(&copy).unwrap();
-        scope(|scope| {
-            let other = copy.process_at_rank(1 - rank);
-            let receive = other.immediate_receive_values_into(scope, &mut into).unwrap();
-            let send = other.immediate_send_packed(scope, message).unwrap();
-            drop(copy);
-            let error = receive.wait().unwrap_err();
-            assert!(matches!(error, Error::Fit { expected: 2, .. } | Error::Mismatch { .. }), "{error}");
-            send.wait().unwrap();
-        });
+        let (copy, mut into) = (Comm::from(world.duplicate()), [1u8; 2]);
+        copy.attach().unwrap();
+        let mut prepared = copy.peer(other).prepare().receive_into(&into).unwrap();
+        let receive = prepared.start(&mut into).unwrap();
+        let send = copy.peer(other).start().send(message).unwrap();
+        drop(copy);
+        let error = receive.finish().unwrap_err();
+        assert!(matches!(error, Error::Fit { expected: 2, .. } | Error::Mismatch { .. }), "{error}");
+        send.finish().unwrap();
         assert_eq!(into, [1; 2]);
     }
     for sends in [false, true] {
-        given_up(world, sends, false);
-        given_up(world, sends, true);
+        for unwinds in [false, true] {
+            given_up(world, sends, unwinds);
+            borrowed(world, sends, unwinds);
+        }
     }
     assert!(handler_of(world) == before);
+}
+
+/// Ends exchanges after their communicator is gone, and starts them again. Prepared messages between two
+/// ranks cannot be started if it is.
+fn prepared_outlive(world: &SimpleCommunicator, message: &[u8]) {
+    let other = 1 - world.rank() as usize;
+    let (copy, mut into) = (Comm::from(world.duplicate()), vec![0u8; message.len()]);
+    copy.attach().unwrap();
+    let mut send = copy.peer(other).prepare().send(message).unwrap();
+    let mut receive = copy.peer(other).prepare().receive_into(&into[..]).unwrap();
+    let receiving = receive.start(&mut into[..]).unwrap();
+    send.run(message).unwrap();
+    receiving.finish().unwrap();
+    assert!(into == message, "{} bytes", message.len());
+    let (messages, mut places) = ([message; 2], [into.clone(), into.clone()]);
+    let mut exchange = copy.prepare().all_to_all_into(&messages, &places).unwrap();
+    let (mut started, mut later) = (places.clone(), places.clone());
+    started.iter_mut().chain(&mut later).for_each(|place| place.fill(0));
+    let starting = copy.start().all_to_all_into(&messages, &mut started).unwrap();
+    let running = exchange.start(&messages, &mut later).unwrap();
+    drop(copy);
+    // The new communicator may have the handle of the dropped one.
+    let next = Comm::from(world.duplicate());
+    next.attach().unwrap();
+    let neighbours = next.start().all_to_all_into(&messages, &mut places).unwrap();
+    starting.finish().unwrap();
+    running.finish().unwrap();
+    neighbours.finish().unwrap();
+    for _ in 0..2 {
+        assert!(started.iter().chain(&later).chain(&places).all(|place| place == message));
+        for place in &mut places {
+            place.fill(0);
+        }
+        exchange.run(&messages, &mut places).unwrap();
+    }
+    into.fill(1);
+    // MPICH frees the communicator only after its requests.
+    let receiving = receive.start(&mut into[..]);
+    let is_freed = receiving.is_err();
+    let sent = send.run(message);
+    assert_eq!(sent, if is_freed { Err(Error::Freed) } else { Ok(()) });
+    assert_eq!(receiving.and_then(Pending::finish), sent);
+    if is_freed {
+        assert_eq!(send.start(message).err(), Some(Error::Freed));
+        assert_eq!(receive.run(&mut into[..]), Err(Error::Freed));
+        assert!(into.iter().all(|byte| *byte == 1));
+    } else {
+        assert!(into == message, "{} bytes", message.len());
+    }
+}
+
+/// Sends on the segments wire while a message is under way, on a communicator that is dropped before the
+/// message arrives.
+fn segments_outlive(world: &SimpleCommunicator, message: &[u8]) {
+    let other = 1 - world.rank() as usize;
+    let copy = Comm::from(world.duplicate());
+    copy.attach().unwrap();
+    let peer = copy.peer(other).wire(Wire::Segments);
+    let [mut into, mut later] = [(); 2].map(|()| vec![0u8; message.len()]);
+    let mut prepared = copy.peer(other).tag(1).prepare().receive_into(&later[..]).unwrap();
+    let receive = prepared.start(&mut later[..]).unwrap();
+    let send = copy.peer(other).tag(1).start().send(message).unwrap();
+    if world.rank() == 0 {
+        peer.send(message).unwrap();
+        peer.tag(0).receive_into(&mut into[..]).unwrap();
+    } else {
+        peer.tag(0).receive_into(&mut into[..]).unwrap();
+        peer.send(message).unwrap();
+    }
+    drop(copy);
+    // Attaching another communicator frees the contexts of the dropped one.
+    Comm::from(world.duplicate()).attach().unwrap();
+    send.finish().unwrap();
+    receive.finish().unwrap();
+    assert!(into == message && later == message, "{} bytes", message.len());
 }
 
 /// Drops a receive whose communicator is gone. If `sends` is `true`, a message that is too long has been sent
 /// to it, and otherwise none. If `unwinds` is `true`, the program panics meanwhile.
 fn given_up(world: &SimpleCommunicator, sends: bool, unwinds: bool) {
-    let (copy, mut into) = (world.duplicate(), [1u8; 2]);
-    wire::attach(&copy).unwrap();
+    let (copy, mut into) = (Comm::from(world.duplicate()), [1u8; 2]);
+    copy.attach().unwrap();
+    let other = 1 - world.rank() as usize;
+    let has_unwound = catch(|| {
+        let mut prepared = copy.peer(other).prepare().receive_into(&into).unwrap();
+        let _receive = prepared.start(&mut into).unwrap();
+        if sends {
+            let send = copy.peer(other).start().send(&[7u8; 200]).unwrap();
+            world.barrier();
+            drop(copy);
+            drop(send);
+        } else {
+            drop(copy);
+        }
+        assert!(!unwinds);
+    });
+    assert_eq!(has_unwound, unwinds);
+    assert_eq!(into, [1; 2]);
+}
+
+/// Like [`given_up`], for a receive that borrows its communicator: it is dropped just before it.
+fn borrowed(world: &SimpleCommunicator, sends: bool, unwinds: bool) {
+    let mut into = [1u8; 2];
+    let other = 1 - world.rank() as usize;
+    let has_unwound = catch(|| {
+        let copy = Comm::from(world.duplicate());
+        copy.attach().unwrap();
+        let _receive = copy.peer(other).tag(0).start().receive_into(&mut into).unwrap();
+        let _value = copy.peer(other).tag(1).start().receive::<Vec<u8>>().unwrap();
+        if sends {
+            let send = copy.peer(other).start().send(&[7u8; 200]).unwrap();
+            world.barrier();
+            drop(send);
+        }
+        assert!(!unwinds);
+    });
+    assert_eq!(has_unwound, unwinds);
+    assert_eq!(into, [1; 2]);
+}
+
+/// Calls a function, and returns `true` if it panics. The panic is not printed.
+fn catch(function: impl FnOnce()) -> bool {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let result = panic::catch_unwind(panic::AssertUnwindSafe(|| {
-        scope(|scope| {
-            let other = copy.process_at_rank(1 - world.rank());
-            let _receive = other.immediate_receive_values_into(scope, &mut into).unwrap();
-            if sends {
-                let send = other.immediate_send_packed(scope, &[7u8; 200]).unwrap();
-                world.barrier();
-                drop(copy);
-                drop(send);
-            } else {
-                drop(copy);
-            }
-            assert!(!unwinds);
-        });
-    }));
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(function));
     panic::set_hook(hook);
-    assert_eq!(result.is_err(), unwinds);
-    assert_eq!(into, [1; 2]);
+    result.is_err()
 }
 
 fn handler_of(communicator: &SimpleCommunicator) -> ffi::MPI_Errhandler {
@@ -342,21 +449,41 @@ pub fn session() {
 fn exchange_in_session(all: MPI_Comm) {
     // SAFETY: the communicator lives until the session is closed; this value does not free it.
     let all = std::mem::ManuallyDrop::new(unsafe { SimpleCommunicator::from_raw(all) });
-    wire::attach(&*all).unwrap();
+    let all = &Comm::from(&*all);
+    all.attach().unwrap();
     let (rank, ranks) = (all.rank(), all.size());
-    let (next, previous) =
-        (all.process_at_rank((rank + 1) % ranks), all.process_at_rank((rank + ranks - 1) % ranks));
-    let of = |rank: i32| (0..20_000).map(|i| Particle::sample(i + 50 * rank as usize)).collect::<Vec<_>>();
+    let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    let of = |rank: usize| (0..20_000).map(|i| Particle::sample(i + 50 * rank)).collect::<Vec<_>>();
+    let (own, expected) = (of(rank), of(previous));
     for wire in [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments] {
         let mut received = vec![Particle::sample(7); 20_000];
-        send_receive_over(wire, &of(rank), &next, &mut received, &previous).unwrap();
-        assert!(received == of((rank + ranks - 1) % ranks), "{wire:?}");
-        let error = next.send_over_with_tag(wire, &1u8, -5).unwrap_err();
+        let (to, from) = (all.peer(next).wire(wire), all.peer(previous).wire(wire));
+        match wire {
+            Wire::Segments if rank == 0 => {
+                to.send(&own).unwrap();
+                from.receive_into(&mut received[..]).unwrap();
+            }
+            Wire::Segments => {
+                from.receive_into(&mut received[..]).unwrap();
+                to.send(&own).unwrap();
+            }
+            _ => all
+                .scope(|scope| {
+                    scope.peer(next).wire(wire).send(&own)?;
+                    scope.peer(previous).receive_into(&mut received[..])
+                })
+                .unwrap(),
+        }
+        assert!(received == expected, "{wire:?}");
+        let error = to.tag(-5).send(&1u8).unwrap_err();
         assert!(matches!(error, Error::Tag { .. }), "{error}");
     }
+    let mut received = vec![Particle::sample(7); 20_000];
+    all.exchange([(next, &own)], [(previous, &mut received[..])]).unwrap();
+    assert!(received == expected);
     let column = layout!(f64[9][9] => [.., 1]).datatype().unwrap();
     assert!(decode(&column).unwrap().datatype().is_ok());
-    let mut everything = vec![Particle::sample(7); ranks as usize];
-    all.all_gather_packed(&Particle::sample(rank as usize), &mut everything).unwrap();
+    let mut everything = vec![Particle::sample(7); ranks];
+    all.all_gather_into(&Particle::sample(rank), &mut everything[..]).unwrap();
     assert!(everything.into_iter().enumerate().all(|(i, particle)| particle == Particle::sample(i)));
 }

@@ -3,9 +3,8 @@
 use std::{fmt::Debug, mem};
 
 use dtype_runtime::{
-    Error, MpiDatatype,
+    Comm, Error, FromMessage, MpiDatatype, Pending, Redistribution,
     layout::{ArrayOrder, Darray, Distributed, Distribution, Placed, Subarray},
-    wire::{PendingRedistribution, Redistribution},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
@@ -28,7 +27,7 @@ pub struct Padded {
     tag: u8,
 }
 
-pub trait Element: MpiDatatype + Copy + Debug + PartialEq {
+pub trait Element: MpiDatatype + FromMessage + Copy + Debug + PartialEq {
     fn of(number: u64) -> Self;
 }
 
@@ -207,7 +206,7 @@ impl<const D: usize> Own<D> {
 }
 
 fn check<T: Element, const D: usize>(
-    world: &SimpleCommunicator,
+    world: &Comm<&SimpleCommunicator>,
     gsizes: [usize; D],
     [from, to]: [&Own<D>; 2],
     name: &str,
@@ -243,7 +242,8 @@ fn check<T: Element, const D: usize>(
 
 /// Redistributes a random array between random distributions.
 pub fn random<const D: usize>(world: &SimpleCommunicator, drawn: &mut Random, case: usize) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let gsizes = std::array::from_fn(|_| drawn.below([0, 10, 10, 6, 4][D]));
     let [from, to] = std::array::from_fn(|_| distribution::<D>(drawn, gsizes, rank, ranks));
     let name = format!("case {case} of {gsizes:?}");
@@ -264,7 +264,8 @@ pub fn redistributions(world: &SimpleCommunicator) {
 
 /// Checks the special forms of arrays, and mistakes.
 pub fn rest(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let n = 4 * ranks;
     let rows = Darray::blocks(rank, [n, n], [ranks, 1]);
     let columns = Darray::blocks(rank, [n, n], [1, ranks]);
@@ -325,7 +326,7 @@ pub fn rest(world: &SimpleCommunicator) {
         assert!(moved.run(&three, &mut by_column).is_err());
     }
     // A communicator may be freed before the redistribution.
-    let other = world.duplicate();
+    let other = Comm::from(world.duplicate());
     let mut outlives = Redistribution::new(&other, &rows, &columns).unwrap();
     drop(other);
     outlives.run(&own_rows, &mut by_column).unwrap();
@@ -372,8 +373,13 @@ impl Element for Ordered {
 }
 
 /// Transposes a matrix, back and forth.
-fn large_parts<T: Element>(world: &SimpleCommunicator, large: usize, wide: &Darray<2>, tall: &Darray<2>) {
-    let (rank, height) = (world.rank() as usize, wide.local_sizes().unwrap()[0]);
+fn large_parts<T: Element>(
+    world: &Comm<&SimpleCommunicator>,
+    large: usize,
+    wide: &Darray<2>,
+    tall: &Darray<2>,
+) {
+    let (rank, height) = (world.rank(), wide.local_sizes().unwrap()[0]);
     let number = |i: usize, j: usize| (i * large + j) as u64;
     let own: Vec<T> = (0..height * large).map(|at| T::of(number(height * rank, at))).collect();
     let mut across = vec![T::of(0); own.len()];
@@ -386,13 +392,17 @@ fn large_parts<T: Element>(world: &SimpleCommunicator, large: usize, wide: &Darr
     assert!(back == own);
 }
 
-fn refused_of(world: &SimpleCommunicator, from: &dyn Distributed<2>, to: &dyn Distributed<2>) -> String {
+fn refused_of(
+    world: &Comm<&SimpleCommunicator>,
+    from: &dyn Distributed<2>,
+    to: &dyn Distributed<2>,
+) -> String {
     Redistribution::<f64, 2>::new(world, from, to).map(|_| ()).unwrap_err().to_string()
 }
 
 /// Checks that an array of one rank that does not fit is an error on all, in each call, and that they go on.
-fn array_of_one_rank(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
-    let (rank, n) = (world.rank(), 4 * world.size() as usize);
+fn array_of_one_rank(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darray<2>) {
+    let (rank, n) = (world.rank(), 4 * world.size());
     let mut plan = Redistribution::<f64, 2>::new(world, rows, columns).unwrap();
     let (own, mut into) = (vec![0.5; 4 * n], vec![0.0; 4 * n]);
     let wrong = &own[usize::from(rank == 0)..];
@@ -400,7 +410,7 @@ fn array_of_one_rank(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Dar
         let refused = plan.run(wrong, &mut into).unwrap_err();
         assert_eq!(matches!(refused, Error::Shape { .. }), rank == 0, "{refused}");
         assert!(rank == 0 || matches!(refused, Error::Neighbour { rank: 0, .. }), "{refused}");
-        let started = plan.start(wrong, &mut into).and_then(PendingRedistribution::finish);
+        let started = plan.start(wrong, &mut into).and_then(Pending::finish);
         assert_eq!(matches!(started, Err(Error::Shape { .. })), rank == 0, "{started:?}");
         assert!(rank == 0 || matches!(started, Err(Error::Neighbour { rank: 0, .. })), "{started:?}");
         into.fill(0.0);
@@ -409,8 +419,8 @@ fn array_of_one_rank(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Dar
     }
 }
 
-fn mistakes(world: &SimpleCommunicator, rows: &Darray<2>, columns: &Darray<2>) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn mistakes(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darray<2>) {
+    let (rank, ranks) = (world.rank(), world.size());
     let n = 4 * ranks;
     let refused = |from: &dyn Distributed<2>, to: &dyn Distributed<2>| refused_of(world, from, to);
     let order = ArrayOrder::RowMajor;

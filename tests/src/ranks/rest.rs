@@ -7,14 +7,14 @@ use std::{
 
 use dtype_core::BaseType;
 use dtype_runtime::{
-    Comm, Error, MpiDatatype, Wire, decode,
+    Comm, Error, MpiDatatype, Wire,
+    comm::Handle,
+    decode,
     decode::normalize,
     layout,
     layout::LayoutDatatype,
     marshal::{marshal, unmarshal},
     pack::{Data, DataMut},
-    traits::*,
-    wire,
 };
 use dtype_tests::constant;
 use mpi::{
@@ -190,14 +190,9 @@ pub fn one_sided(world: &SimpleCommunicator) {
     // SAFETY: the datatype lives as long as the layout.
     let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) }).unwrap();
     let told = marshal(decoded.tree(), decoded.bounds()).unwrap();
-    let mut heard = vec![0u8; told.len()];
-    dtype_runtime::wire::send_receive_packed(
-        &told,
-        &world.process_at_rank(next),
-        &mut heard,
-        &world.process_at_rank(previous),
-    )
-    .unwrap();
+    let mut heard = Vec::<u8>::new();
+    let exchanged = Comm::from(world).exchange([(next as usize, &told)], [(previous as usize, &mut heard)]);
+    exchanged.unwrap();
     let (tree, bounds) = unmarshal(&heard).unwrap();
     assert_eq!((&tree, bounds), (decoded.tree(), decoded.bounds()));
     let plan = dtype_runtime::pack::Plan::new(&tree).unwrap();
@@ -217,10 +212,7 @@ pub fn file(world: &SimpleCommunicator) {
     let own: Vec<Particle> = (0..COUNT).map(|i| Particle::sample(i + 50 * rank)).collect();
     let mut back = vec![Particle::sample(999); COUNT];
     let path = std::env::temp_dir().join(format!("dtype-view-{}", std::process::id()));
-    let mut path = path.to_string_lossy().into_owned().into_bytes();
-    path.resize(200, 0);
-    world.process_at_rank(0).broadcast_packed(&mut path).unwrap();
-    path.truncate(path.iter().position(|byte| *byte == 0).unwrap());
+    let path = Comm::from(world).broadcast(0, Some(path.to_string_lossy().into_owned())).unwrap();
     let name = CString::new(path.clone()).unwrap();
     // One struct of every `ranks` structs; the number of ranks is known only at run time.
     let mine = layout!(Particle[COUNT][ranks] => [.., rank]).unwrap();
@@ -249,7 +241,6 @@ pub fn file(world: &SimpleCommunicator) {
     }
     world.barrier();
     if rank == 0 {
-        let path = String::from_utf8(path).unwrap();
         let whole = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let size = size_of::<Particle>();
@@ -302,18 +293,22 @@ pub fn neighbourhood(world: &SimpleCommunicator) {
         }
         assert_eq!(row[1..N - 1], before[N * i + 1..N * i + N - 1]);
     }
-    // Packed calls on a communicator with a topology.
+    // Our calls on a communicator with a topology.
     let mut all = vec![0i32; ranks as usize];
-    ring.all_gather_packed(&own_rank, &mut all).unwrap();
+    Comm::from(ring).all_gather_into(&own_rank, &mut all[..]).unwrap();
     assert_eq!(all, (0..ranks).collect::<Vec<_>>());
 }
 
-/// Makes the calls of this crate between two groups, whose ranks are each other's peers.
-fn calls_between_groups(between: &Comm<&InterCommunicator>, own: &Particle, others: &[Particle]) {
+/// Makes the calls of this crate between two groups, whose ranks are each other's peers. `between` may be the
+/// communicator, or a process of the other group, which stands for it.
+fn calls_between_groups(between: &Comm<impl Handle>, own: &Particle, others: &[Particle]) {
     assert_eq!(between.all_gather(own).unwrap(), others);
     assert_eq!(between.all_to_all(&vec![*own; others.len()]).unwrap(), others);
     let mut received = vec![Particle::sample(99); others.len()];
     between.all_gather_into(own, &mut received[..]).unwrap();
+    assert_eq!(received, others);
+    received.fill(Particle::sample(99));
+    between.all_to_all_into(&vec![*own; others.len()], &mut received).unwrap();
     assert_eq!(received, others);
     received.fill(Particle::sample(99));
     let sends = (0..others.len()).map(|to| (to, own));
@@ -329,15 +324,34 @@ fn calls_between_groups(between: &Comm<&InterCommunicator>, own: &Particle, othe
     });
     transferred.unwrap();
     assert_eq!(received, others);
+    // Each rank sends a message to each rank of the other group, which may be the larger one.
+    let to = |peer: usize| between.peer(peer).tag(8).start().send(&Some(*own)).unwrap();
+    let sending: Vec<_> = (0..others.len()).map(to).collect();
+    for (from, other) in others.iter().enumerate() {
+        assert_eq!(between.peer(from).tag(8).receive::<Option<Particle>>().unwrap(), Some(*other));
+    }
+    drop(sending);
     let beyond = between.peer(others.len()).send(own);
     assert!(matches!(beyond, Err(Error::Rank { .. })), "{beyond:?}");
-    assert!(matches!(between.gather(0, own), Err(Error::Wire { .. })));
-    assert!(matches!(between.reduce(0, &1u8, |a, b| a + b), Err(Error::Wire { .. })));
-    assert!(matches!(between.all_reduce(&1u8, |a, b| a + b), Err(Error::Wire { .. })));
-    assert!(matches!(between.scan(&1u8, |a, b| a + b), Err(Error::Wire { .. })));
-    assert!(matches!(between.scan_before(&1u8, |a, b| a + b), Err(Error::Wire { .. })));
-    assert!(matches!(between.neighbours().all_gather(own), Err(Error::Wire { .. })));
-    assert!(matches!(between.cartesian([between.size()], [false]), Err(Error::Wire { .. })));
+    // Calls with a root are errors: the root belongs to only one of the groups.
+    let mut place = 1u8;
+    let refused = [
+        between.broadcast(0, Some(1u8)).err(),
+        between.broadcast_into(0, &mut place).err(),
+        between.gather(0, own).err(),
+        between.gather_into(0, own, Some(&mut received)).err(),
+        between.scatter(0, Some(&[1u8])).err(),
+        between.scatter_into(0, Some(&1u8), &mut place).err(),
+        between.reduce(0, &1u8, |a, b| a + b).err(),
+        between.all_reduce(&1u8, |a, b| a + b).err(),
+        between.scan(&1u8, |a, b| a + b).err(),
+        between.scan_before(&1u8, |a, b| a + b).err(),
+        between.neighbours().all_gather(own).err(),
+        between.cartesian([between.size()], [false]).err(),
+        between.graph(&[], &[]).err(),
+        between.calibrate().err(),
+    ];
+    assert!(refused.iter().all(|refused| matches!(refused, Some(Error::Wire { .. }))), "{refused:?}");
 }
 
 /// Two groups and an intercommunicator between them: values cross it, typed and packed.
@@ -355,73 +369,50 @@ pub fn between_groups(world: &SimpleCommunicator) {
     // Each group receives the values of the other group, in the order of its ranks.
     let others = (0..world.size()).filter(|other| other % 2 != rank % 2);
     let others: Vec<Particle> = others.map(|other| Particle::sample(other as usize)).collect();
-    let mut received = vec![Particle::sample(99); others.len()];
-    between.all_gather_packed(&Particle::sample(rank as usize), &mut received).unwrap();
-    assert!(received == others);
-    let mut received = vec![Particle::sample(99); others.len()];
-    between.all_to_all_packed(&vec![Particle::sample(rank as usize); others.len()], &mut received).unwrap();
-    assert!(received == others);
-    // A process of the other group stands for the communicator, too.
-    let all = |received: Vec<Particle>| assert!(received == others);
     let own = Particle::sample(rank as usize);
-    all(between.all_gather_vec(&own).unwrap());
-    all(between.all_to_all_vec(&vec![own; others.len()]).unwrap());
     let process = between.process_at_rank(0);
-    all(process.all_gather_vec(&own).unwrap());
-    all(process.all_to_all_vec(&vec![own; others.len()]).unwrap());
-    let mut received = vec![Particle::sample(99); others.len()];
-    process.all_gather_packed(&own, &mut received).unwrap();
-    all(received);
-    // Each rank sends a message to each rank of the other group, which may be the larger one.
-    mpi::request::scope(|scope| {
-        let send = |to| between.process_at_rank(to).immediate_send_message_with_tag(scope, &own, 8).unwrap();
-        let sending: Vec<_> = (0..others.len() as i32).map(send).collect();
-        for (from, other) in others.iter().enumerate() {
-            let arrived: Particle =
-                between.process_at_rank(from as i32).receive_message_with_tag(8).unwrap().0;
-            assert!(arrived == *other);
-        }
-        drop(sending);
-    });
+    calls_between_groups(&Comm::from(&process), &own, &others);
+    let between = &Comm::from(&between);
+    calls_between_groups(between, &own, &others);
     // All ranks send messages of one length. If the groups differ in size, the lengths of their parts differ.
-    let twelve = vec![Particle::sample(rank as usize); 12];
+    let twelve = vec![own; 12];
     let part = 12 / group.size() as usize;
-    let expected: Vec<Particle> = others.iter().flat_map(|other| std::iter::repeat_n(*other, part)).collect();
+    let parts: Vec<_> = twelve.chunks(12 / others.len()).collect();
+    let mut received = vec![Particle::sample(99); part * others.len()];
+    let mut places: Vec<_> = received.chunks_mut(part).collect();
+    between.all_to_all_into(&parts, &mut places).unwrap();
+    assert!(received.chunks(part).zip(&others).all(|(part, other)| part.iter().all(|found| found == other)));
+    let expected: Vec<_> = others.iter().flat_map(|other| std::iter::repeat_n(*other, 12)).collect();
     let mut received = vec![Particle::sample(99); expected.len()];
-    // SAFETY: all ranks send twelve values.
-    unsafe { between.all_to_all_packed_exact(&twelve, &mut received) }.unwrap();
+    between.all_gather_into(&twelve, &mut received[..]).unwrap();
     assert!(received == expected);
-    let expected: Vec<Particle> = others.iter().flat_map(|other| std::iter::repeat_n(*other, 12)).collect();
-    let mut received = vec![Particle::sample(99); expected.len()];
-    // SAFETY: all ranks send twelve values.
-    unsafe { between.all_gather_packed_exact(&twelve, &mut received) }.unwrap();
-    assert!(received == expected);
-    let refused = wire::calibrate(&between).unwrap_err();
-    assert!(matches!(refused, dtype_runtime::Error::Wire { .. }), "{refused}");
-    // Calls with a root are errors: the root belongs to only one of the groups.
-    let root = between.process_at_rank(0);
-    let refused =
-        [root.gather_packed(&1u8), root.broadcast_packed(&mut 1u8), root.scatter_packed_into(&mut 1u8)];
-    assert!(refused.iter().all(|refused| matches!(refused, Err(Error::Wire { .. }))), "{refused:?}");
-    calls_between_groups(&Comm::from(&between), &own, &others);
-    wire::attach(&between).unwrap();
+    between.attach().unwrap();
     let partner = group.rank();
     if partner >= between.remote_size() {
         return;
     }
     let other = between.process_at_rank(partner);
-    let own: Vec<Particle> = (0..3000).map(|i| Particle::sample(i % 90 + 100 * rank as usize)).collect();
-    let partner_rank = if rank % 2 == 0 { rank + 1 } else { rank - 1 };
-    let expected: Vec<Particle> =
-        (0..3000).map(|i| Particle::sample(i % 90 + 100 * partner_rank as usize)).collect();
+    let particles =
+        |rank: i32| -> Vec<_> { (0..3000).map(|i| Particle::sample(i % 90 + 100 * rank as usize)).collect() };
+    let (own, expected) = (particles(rank), particles(if rank % 2 == 0 { rank + 1 } else { rank - 1 }));
     let mut received = vec![Particle::sample(1); 3000];
     mpi::point_to_point::send_receive_into(&own[..], &other, &mut received[..], &other);
     assert!(received == expected);
-    let mut received = vec![Particle::sample(1); 3000];
-    dtype_runtime::wire::send_receive_packed(&own, &other, &mut received, &other).unwrap();
+    let (mut received, partner) = (vec![Particle::sample(1); 3000], partner as usize);
+    between.exchange([(partner, &own)], [(partner, &mut received[..])]).unwrap();
+    assert!(received == expected);
+    let mut received = own.clone();
+    between.peer(partner).swap(&mut received[..]).unwrap();
     assert!(received == expected);
     let mut received = vec![Particle::sample(1); 3000];
-    dtype_runtime::wire::send_receive_over(Wire::Segments, &own, &other, &mut received, &other).unwrap();
+    let peer = between.peer(partner).wire(Wire::Segments);
+    if rank % 2 == 0 {
+        peer.send(&own).unwrap();
+        peer.receive_into(&mut received[..]).unwrap();
+    } else {
+        peer.receive_into(&mut received[..]).unwrap();
+        peer.send(&own).unwrap();
+    }
     assert!(received == expected);
 }
 

@@ -6,11 +6,11 @@ use std::{
     num::{NonZero, Wrapping},
 };
 
-use dtype_runtime::{MpiDatatype, layout::LayoutOrigin};
+use dtype_runtime::{FromMessage, MpiDatatype, layout::LayoutOrigin};
 use mpi::traits::Equivalence;
 
 /// A type with values to send.
-pub trait Sample: MpiDatatype + Equivalence + Copy + PartialEq + Debug + Send {
+pub trait Sample: MpiDatatype + FromMessage + Equivalence + Copy + PartialEq + Debug + Send {
     /// The tier that must have solved the layout.
     const ORIGIN: LayoutOrigin;
 

@@ -11,6 +11,7 @@ use dtype_benches::{
     },
 };
 use dtype_core::{BaseType, TypeTree};
+use dtype_runtime::pack::{data_of, data_of_mut};
 use dtype_runtime::{
     MpiDatatype, layout,
     pack::{Data, DataMut, Plan, Transpack},
@@ -50,7 +51,7 @@ fn transpack(bench: &Packing) {
         if bench.wants(&name, Task::Pack, count == 10_000) {
             let from: Vec<_> = (0..count).map(Mixed::new).collect();
             let mut to = vec![Ordered { value: (1, 0.0), rest: (0, 0.0) }; count];
-            measure(bench, &name, &Data::of(&from), DataMut::of(&mut to));
+            measure(bench, &name, &data_of(&from), data_of_mut(&mut to));
         }
     }
 }

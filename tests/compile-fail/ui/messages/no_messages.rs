@@ -1,14 +1,23 @@
-//! Types that MPI cannot carry, and references to what it can.
+//! Types that have no derive, references where values are received, and values where references are sent.
 
-use dtype_runtime::traits::*;
-use mpi::{topology::SimpleCommunicator, traits::*};
+use dtype_runtime::{Comm, Result};
 
-fn main() {
-    let world = SimpleCommunicator::world();
-    let other = world.process_at_rank(0);
-    other.send_packed(&String::from("text")).unwrap();
-    other.send_packed(&[Some(1u8)]).unwrap();
-    other.send_packed(&&vec![1u8]).unwrap();
-    other.receive_values_into(&mut [None::<u8>; 3]).unwrap();
-    other.receive_values_into("text").unwrap();
+struct Loose {
+    value: f64,
 }
+
+fn calls(world: &Comm, mut loose: Loose, values: Vec<u8>) -> Result {
+    let other = world.peer(0);
+    other.send(&loose)?;
+    other.send(&vec![None::<Loose>])?;
+    other.send(&std::time::Instant::now())?;
+    other.receive_into(&mut loose)?;
+    other.receive_into("text")?;
+    let text: &str = other.receive()?;
+    let all: Vec<Loose> = world.all_gather(&loose)?;
+    other.send(values)?;
+    world.broadcast(0, values)?;
+    Ok(())
+}
+
+fn main() {}

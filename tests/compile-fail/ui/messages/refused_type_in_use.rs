@@ -1,7 +1,7 @@
 //! The use of a type that the derive rejects: its fields are the only errors.
 
-use dtype_runtime::{MpiDatatype, layout, traits::*};
-use mpi::{topology::SimpleCommunicator, traits::*};
+use dtype_runtime::{Comm, MpiDatatype, Result, layout};
+use mpi::traits::*;
 
 #[derive(MpiDatatype, Clone, Default)]
 struct Person {
@@ -16,16 +16,19 @@ struct Team<T> {
     notes: Vec<T>,
 }
 
-fn main() {
-    let world = SimpleCommunicator::world();
-    let other = world.process_at_rank(0);
+fn calls(world: &Comm) -> Result {
+    let (process, other) = (world.process_at_rank(0), world.peer(0));
     let mut people = vec![Person::default(); 3];
-    other.send(&people[..]);
-    other.receive_into(&mut people[..]);
-    other.send_packed(&people[..]).unwrap();
-    other.receive_values_into(&mut people[..]).unwrap();
-    other.send(&Team::<f64>::default());
-    let (teams, _) = other.receive_values::<Team<u8>>().unwrap();
+    process.send(&people[..]);
+    process.receive_into(&mut people[..]);
+    other.send(&people)?;
+    other.receive_into(&mut people[..])?;
+    process.send(&Team::<f64>::default());
+    let teams: Vec<Team<u8>> = other.receive()?;
+    let all: Vec<Person> = world.all_gather(&people[0])?;
     let ages = layout!(Person[3] => [..].age);
-    drop((ages, teams));
+    drop((ages, teams, all));
+    Ok(())
 }
+
+fn main() {}

@@ -1,9 +1,6 @@
 //! Elements whose bytes in a file are known without the library.
 
-use dtype_runtime::{
-    Error, MpiDatatype, layout,
-    wire::{File, FileView},
-};
+use dtype_runtime::{Error, File, MpiDatatype, comm::FileView, layout};
 
 use crate::redistribution::{Element, Mixed};
 
@@ -31,7 +28,7 @@ pub trait Cell: Element {
     fn bytes(&self) -> Vec<u8>;
 
     /// Returns the value with these bytes, unless there is none.
-    fn read(bytes: &[u8]) -> Option<Self>;
+    fn of_bytes(bytes: &[u8]) -> Option<Self>;
 
     /// Sets the view of the listed elements of arrays of `n`.
     fn view<'f>(file: &'f mut File, at: u64, n: usize, list: &[usize]) -> Result<FileView<'f, Self>, Error>;
@@ -47,7 +44,7 @@ macro_rules! cell {
                 $bytes
             }
 
-            fn read($read: &[u8]) -> Option<Self> {
+            fn of_bytes($read: &[u8]) -> Option<Self> {
                 $from
             }
 

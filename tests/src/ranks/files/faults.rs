@@ -3,12 +3,13 @@
 
 use std::{fs, mem, os::unix::fs::FileExt, path::Path};
 
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
-    Error, MpiDatatype, layout,
-    layout::{ArrayOrder, Darray, Subarray},
+    Comm, Error, File, MpiDatatype, MpiMessage,
+    comm::FileOptions,
+    layout,
+    layout::{ArrayOrder, Darray, Distributed, Subarray},
     pack,
-    traits::*,
-    wire::{File, FileOptions},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
@@ -17,9 +18,10 @@ use crate::redistribution::{Element, Padded};
 
 /// Checks that a view that was forgotten is an error of every call that reads or writes bytes.
 pub fn forgotten(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let path = path(world, "forgotten");
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     // Rows are long runs of the file, columns of a wide matrix are many short ones.
     let rows = Darray::blocks(rank, [ranks, 100], [ranks, 1]);
     let columns = Darray::blocks(rank, [100, ranks], [1, ranks]);
@@ -74,10 +76,10 @@ impl Element for Partly {
 }
 
 /// Writes and reads values that travel as their bytes, or partly so, in every view.
-fn of_bytes<T: Element>(world: &SimpleCommunicator, name: &str) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn of_bytes<T: Element>(world: &Comm<&SimpleCommunicator>, name: &str) {
+    let (rank, ranks) = (world.rank(), world.size());
     let path = path(world, name);
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     let of = |rank: usize| (0..6).map(|i| T::of((i * ranks + rank) as u64)).collect::<Vec<_>>();
     let (own, mut read) = (of(rank), vec![T::of(99); 6]);
     let order = ArrayOrder::RowMajor;
@@ -98,8 +100,8 @@ fn of_bytes<T: Element>(world: &SimpleCommunicator, name: &str) {
         view.read_at_all(3, &mut column.of_mut(&mut matrix).unwrap()).unwrap();
         assert_eq!([matrix[1], matrix[3], matrix[5]], own[3..], "{name}");
         // Values of other types are refused still.
-        assert!(matches!(view.write_at(0, &[0.5f64; 8]), Err(Error::Signature { .. })));
-        assert!(matches!(view.read_at(0, &mut [0u32; 8]), Err(Error::Signature { .. })));
+        assert!(matches!(view.write_at(0, &[0.5f64; 8]), Err(Error::Pack(PackError::Signature { .. }))));
+        assert!(matches!(view.read_at(0, &mut [0u32; 8]), Err(Error::Pack(PackError::Signature { .. }))));
         assert!(view.write_at_all(0, &[0.5f64; 8]).is_err());
     }
     let (mut all, expected) = (vec![T::of(99); 6 * ranks], (0..6 * ranks as u64).map(T::of));
@@ -121,6 +123,7 @@ fn of_bytes<T: Element>(world: &SimpleCommunicator, name: &str) {
 
 /// Checks that values that travel as their bytes have views.
 pub fn elements_as_bytes(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     of_bytes::<Padded>(world, "padded");
     of_bytes::<Partly>(world, "partly");
     of_bytes::<[Partly; 2]>(world, "arrays");
@@ -136,14 +139,15 @@ impl<T: Element> Element for [T; 2] {
 pub fn after_the_end() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
-    let path = path(&world, "end");
+    let world = &Comm::from(&world);
+    let (rank, ranks) = (world.rank(), world.size());
+    let path = path(world, "end");
     let all = layout!(f64[ranks] => [rank]).unwrap();
     let [rows, columns] =
         [([ranks, 20], [ranks, 1]), ([20, ranks], [1, ranks])].map(|(g, p)| Darray::blocks(rank, g, p));
-    let (mut file, mut other) = (File::create(&world, &path).unwrap(), File::open(&world, &path).unwrap());
+    let (mut file, mut other) = (world.create(&path).unwrap(), world.open(&path).unwrap());
     file.write_distributed(0, &rows, &vec![0.5; 20]).unwrap();
-    let under_way = FileOptions::new().read(true).write(true).open(&world, &path).unwrap();
+    let under_way = FileOptions::new().read(true).write(true).open(world, &path).unwrap();
     let mut into = [0.5f64; 2];
     let [mut write, unasked] =
         [(); 2].map(|()| under_way.start_write_at(160 * rank as u64, &0.5f64).unwrap());
@@ -212,13 +216,13 @@ fn refused_size(path: &Path) -> u64 {
 
 /// Checks that places that no file has are refused before MPI gets them.
 pub fn far(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let path = path(world, "far");
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     let before: Vec<u8> = (0..160 * ranks).map(|i| i as u8).collect();
     file.append(&before[160 * rank..160 * (rank + 1)]).unwrap();
-    let refused = (rank == 0).then(|| refused_size(&path)).into_iter().collect::<Vec<_>>();
-    let refused = world.process_at_rank(0).broadcast_message(refused.first().copied()).unwrap();
+    let refused = world.broadcast(0, (rank == 0).then(|| refused_size(&path))).unwrap();
     let rows = Darray::blocks(rank, [ranks, 20], [ranks, 1]);
     let columns = Darray::blocks(rank, [20, ranks], [1, ranks]);
     let (one, mut values) = (layout!(f64[1] => [0]), vec![0.5; 20]);
@@ -268,8 +272,9 @@ pub fn far(world: &SimpleCommunicator) {
 
 /// Checks that views of more blocks than MPI libraries can list are refused.
 pub fn many_blocks(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     let path = path(world, "blocks");
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     for n in [1usize << 62, 1 << 50, 1 << 40] {
         let error = file.view(0, &layout!(u8[n] => [1..;2]).unwrap()).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::Parameter { value, .. } if value == n as i128 / 2), "{error}");
@@ -291,7 +296,8 @@ pub fn many_blocks(world: &SimpleCommunicator) {
 
 /// Checks that all ranks have an error if one rank opens a file in another way, or cannot open it.
 pub fn opened_by_some(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let here = path(world, "some");
     let other = path(world, "none").join("folder");
     let options = [
@@ -306,7 +312,7 @@ pub fn opened_by_some(world: &SimpleCommunicator) {
         let is_alone = rank == alone;
         for (number, options) in options.iter().enumerate() {
             if number != 4 {
-                drop(File::create(world, &here).unwrap());
+                drop(world.create(&here).unwrap());
             }
             let name = format!("rank {alone} alone, options {number}");
             let long = here.with_file_name("a".repeat(300));
@@ -337,24 +343,28 @@ pub fn opened_by_some(world: &SimpleCommunicator) {
             fs::write("own", [rank as u8]).unwrap();
         }
         world.barrier();
-        reason(File::open(world, "own"), "in another folder");
+        reason(world.open("own"), "in another folder");
         reason(FileOptions::new().write(true).open(world, "own"), "in another folder");
         // If it may be created, it is opened by all ranks or by none.
         let opened = FileOptions::new().write(true).create(true).open(world, "own").is_ok();
-        let mut all = vec![false; ranks];
-        world.all_gather_packed(&opened, &mut all).unwrap();
+        let all = world.all_gather(&opened).unwrap();
         assert!(all.iter().all(|other| *other == opened), "rank {alone} in another folder: {all:?}");
         std::env::set_current_dir(before).unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }
 }
 
+/// A list of values within each other.
+#[derive(MpiMessage)]
+struct Deep(Option<Box<Deep>>);
+
 /// Checks that all ranks have an error if one rank has one in a call of all ranks, whichever rank it is, and
 /// that the next call is right.
 pub fn of_one_rank(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let path = path(world, "alone");
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     let rows = Darray::blocks(rank, [ranks, 20], [ranks, 1]);
     let columns = Darray::blocks(rank, [20, ranks], [1, ranks]);
     let all = layout!(f64[ranks] => [rank]).unwrap();
@@ -364,6 +374,7 @@ pub fn of_one_rank(world: &SimpleCommunicator) {
     let order = ArrayOrder::RowMajor;
     let outside = Subarray { sizes: [ranks, 20], subsizes: [1, 20], starts: [rank + ranks, 0], order };
     let mut values = vec![rank as f64; 20];
+    let deep = (0..1000).fold(Deep(None), |inner, _| Deep(Some(Box::new(inner))));
     for alone in 0..ranks {
         let is_alone = rank == alone;
         let far = if is_alone { u64::MAX } else { 0 };
@@ -387,16 +398,37 @@ pub fn of_one_rank(world: &SimpleCommunicator) {
             ("view of many blocks", file.view(0, if is_alone { &many } else { &all }).map(|_| ())),
             ("view at an offset", file.view(far, &all).map(|_| ())),
         ];
-        let parts: &dyn dtype_runtime::layout::Distributed<2> = if is_alone { &outside } else { &rows };
+        let parts: &dyn Distributed<2> = if is_alone { &outside } else { &rows };
         calls.push(("write_distributed outside", file.write_distributed(0, parts, &values)));
         calls.push(("read_distributed outside", file.read_distributed(0, parts, &mut values)));
         if ranks > 1 {
             calls.push(("set_size of two sizes", file.set_size(u64::from(is_alone))));
             calls.push(("seek_ordered of two offsets", file.seek_ordered(u64::from(is_alone))));
         }
+        // A place that takes what comes has no size. A message that is nested too deeply has no bytes.
+        let mut text = String::new();
+        if is_alone {
+            calls.push(("read_at_all of a text", file.read_at_all(0, &mut text)));
+            calls.push(("read_ordered of a text", file.read_ordered(&mut text)));
+            calls.push(("write_at_all, too deep", file.write_at_all(0, &deep)));
+            calls.push(("append, too deep", file.append(&deep)));
+        } else {
+            calls.push(("read_at_all of a text", file.read_at_all(0, &mut values)));
+            calls.push(("read_ordered of a text", file.read_ordered(&mut values)));
+            calls.push(("write_at_all, too deep", file.write_at_all(160 * rank as u64, &values)));
+            calls.push(("append, too deep", file.append(&values)));
+        }
         let mut view = file.view(0, &all).unwrap();
         calls.push(("a view's write_at_all", view.write_at_all(far, &values)));
         calls.push(("a view's read_at_all", view.read_at_all(far, &mut values)));
+        calls.push((
+            "a view's read_at_all of a text",
+            if is_alone { view.read_at_all(0, &mut text) } else { view.read_at_all(0, &mut values) },
+        ));
+        calls.push((
+            "a view's write_at_all, too deep",
+            if is_alone { view.write_at_all(0, &deep) } else { view.write_at_all(0, &values) },
+        ));
         let wrong = vec![1u8; 160];
         calls.push((
             "a view's write_at_all of a type",
@@ -421,10 +453,17 @@ pub fn of_one_rank(world: &SimpleCommunicator) {
         let expected: Vec<f64> = (0..20 * ranks).map(|i| (i / 20) as f64).collect();
         assert_eq!(on_disk(world, &path), pack(&expected));
     }
-    // The file ends for the last rank alone. Bytes that are no values, for one rank alone.
+    invalid_on_one_rank(world, &mut file, &path);
+    drop(file);
+    remove(world, &path);
+}
+
+/// Checks that bytes that are no values for one rank alone are an error of all ranks.
+fn invalid_on_one_rank(world: &Comm<&SimpleCommunicator>, file: &mut File, path: &Path) {
+    let (rank, ranks) = (world.rank(), world.size());
     for alone in 0..ranks {
         if rank == 0 {
-            let file = fs::File::options().write(true).open(&path).unwrap();
+            let file = fs::File::options().write(true).open(path).unwrap();
             file.set_len(0).unwrap();
             file.write_all_at(&vec![1; ranks], 0).unwrap();
             file.write_all_at(&[9], alone as u64).unwrap();
@@ -444,11 +483,13 @@ pub fn of_one_rank(world: &SimpleCommunicator) {
         ];
         for (name, result) in calls {
             let is_alone = rank == alone;
-            assert_eq!(matches!(result, Err(Error::InvalidValue { .. })), is_alone, "{name}: {result:?}");
+            assert_eq!(
+                matches!(result, Err(Error::Pack(PackError::InvalidValue { .. }))),
+                is_alone,
+                "{name}: {result:?}"
+            );
             assert!(is_alone || matches!(result, Err(Error::File { .. })), "{name}: {result:?}");
         }
         world.barrier();
     }
-    drop(file);
-    remove(world, &path);
 }

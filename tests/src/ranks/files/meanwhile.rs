@@ -2,18 +2,18 @@
 
 use std::mem;
 
-use dtype_runtime::{layout, layout::Darray, wire::File};
-use mpi::{topology::SimpleCommunicator, traits::*};
+use dtype_runtime::{Comm, File, layout, layout::Darray};
+use mpi::topology::SimpleCommunicator;
 
 use super::{on_disk, path, reason, remove};
 use crate::guards::fail_writes;
 
 /// Checks that calls of all ranks wait for immediate transfers of some ranks, also of other files, and that
 /// the guards have the outcome nevertheless.
-fn calls_of_all_meanwhile(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn calls_of_all_meanwhile(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
     let [first, second] = ["meanwhile", "other"].map(|name| path(world, name));
-    let (mut file, other) = (File::create(world, &first).unwrap(), File::create(world, &second).unwrap());
+    let (mut file, other) = (world.create(&first).unwrap(), world.create(&second).unwrap());
     let expected = vec![7u8; ranks];
     for call in 0..4 {
         let writes = if rank % 2 == call % 2 { 3 } else { 0 };
@@ -47,10 +47,10 @@ fn calls_of_all_meanwhile(world: &SimpleCommunicator) {
 }
 
 /// Forgets a transfer, and ends several in another order than they began.
-fn several(world: &SimpleCommunicator) {
+fn several(world: &Comm<&SimpleCommunicator>) {
     let path = path(world, "several");
     let own = 3 * world.rank() as u64;
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     file.write_at_all(own, &[1u8; 3]).unwrap();
     let [mut first, mut second, mut third] = [[0u8; 3]; 3];
     mem::forget(file.start_read_at(own, &mut first).unwrap());
@@ -64,12 +64,13 @@ fn several(world: &SimpleCommunicator) {
     assert_eq!((first, second, third), ([0; 3], [1; 3], [1; 3]));
     // Closing waits for the write that was forgotten.
     file.close().unwrap();
-    let size = 3 * world.size() as usize;
+    let size = 3 * world.size();
     assert_eq!(on_disk(world, &path), [vec![1; size], vec![2; size]].concat());
     remove(world, &path);
 }
 
 pub fn meanwhile(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     several(world);
     calls_of_all_meanwhile(world);
 }

@@ -8,12 +8,13 @@ pub mod random;
 
 use std::{fs, path::PathBuf};
 
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
-    Error, MpiDatatype, layout,
+    Comm, Error, File, MpiDatatype,
+    comm::FileOptions,
+    layout,
     layout::{ArrayOrder, Darray, Subarray},
-    pack,
-    traits::*,
-    wire::{File, FileOptions},
+    message, pack,
 };
 use mpi::{
     topology::{Color, SimpleCommunicator},
@@ -33,23 +34,23 @@ pub struct Flag {
 }
 
 /// Returns the path of a file of this run, the same on all ranks.
-fn path(world: &SimpleCommunicator, name: &str) -> PathBuf {
+fn path(world: &Comm<&SimpleCommunicator>, name: &str) -> PathBuf {
     let own = (world.rank() == 0).then(|| {
         let path = std::env::temp_dir().join(format!("dtype-{}-{name}", std::process::id()));
         path.to_str().expect("a path of text").to_owned()
     });
-    PathBuf::from(world.process_at_rank(0).broadcast_message(own).unwrap())
+    PathBuf::from(world.broadcast(0, own).unwrap())
 }
 
 /// Returns the bytes of a file, which all ranks have written.
-fn on_disk(world: &SimpleCommunicator, path: &PathBuf) -> Vec<u8> {
+fn on_disk(world: &Comm<&SimpleCommunicator>, path: &PathBuf) -> Vec<u8> {
     world.barrier();
     let found = fs::read(path).unwrap();
     world.barrier();
     found
 }
 
-fn remove(world: &SimpleCommunicator, path: &PathBuf) {
+fn remove(world: &Comm<&SimpleCommunicator>, path: &PathBuf) {
     world.barrier();
     if world.rank() == 0 {
         fs::remove_file(path).unwrap();
@@ -65,15 +66,19 @@ fn reason<R>(result: Result<R, Error>, name: &str) -> String {
     }
 }
 
-fn distributed<T: Element, const D: usize>(world: &SimpleCommunicator, drawn: &mut Random, case: usize) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn distributed<T: Element, const D: usize>(
+    world: &Comm<&SimpleCommunicator>,
+    drawn: &mut Random,
+    case: usize,
+) {
+    let (rank, ranks) = (world.rank(), world.size());
     let gsizes: [usize; D] = std::array::from_fn(|_| drawn.below(8));
     let own = distribution::<D>(drawn, gsizes, rank, ranks);
     let path = path(world, "array");
     let elements: usize = gsizes.iter().product();
     let offset = [0, 3, 1000][drawn.below(3)];
     {
-        let mut file = File::create(world, &path).unwrap();
+        let mut file = world.create(&path).unwrap();
         let arrays = own.arrays::<T>(gsizes, 1, 7);
         let arrays: Vec<&Vec<T>> = arrays.iter().collect();
         file.write_distributed_all(offset, own.parts(), &arrays).unwrap();
@@ -97,7 +102,7 @@ fn distributed<T: Element, const D: usize>(world: &SimpleCommunicator, drawn: &m
     let group = world.split_by_color(color).unwrap();
     let other = distribution::<D>(drawn, gsizes, rank, some.max(1));
     if rank < some {
-        let mut file = File::open(&group, &path).unwrap();
+        let mut file = Comm::from(&group).open(&path).unwrap();
         let mut arrays = other.arrays::<T>(gsizes, 5000, 9);
         file.read_distributed_all(offset, other.parts(), &mut arrays.iter_mut().collect::<Vec<_>>()).unwrap();
         assert!(arrays == other.arrays::<T>(gsizes, 1, 9), "case {case} of {gsizes:?}");
@@ -107,6 +112,7 @@ fn distributed<T: Element, const D: usize>(world: &SimpleCommunicator, drawn: &m
 
 /// Writes and reads files in every way.
 pub fn files(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     let mut drawn = Random(dtype_tests::seed(61));
     for case in 0..if dtype_tests::is_long() { 200 } else { 8 } {
         distributed::<f64, 1>(world, &mut drawn, case);
@@ -128,15 +134,15 @@ struct Line {
     value: f64,
 }
 
-fn calls(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn calls(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
     let line = |rank: usize, i: usize| Line { is_last: i == 2, value: (10 * rank + i) as f64 };
     let lines = |rank: usize| [0, 1, 2].map(|i| line(rank, i));
     let (path, size) = (path(world, "calls"), 27);
     let all: Vec<u8> = (0..ranks).flat_map(|rank| pack(&lines(rank))).collect();
     let at = (rank * size) as u64;
     let next = (rank + 1) % ranks;
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     let mut read = [Line { is_last: false, value: 0.0 }; 3];
 
     file.write_at(at, &lines(rank)).unwrap();
@@ -183,7 +189,8 @@ fn calls(world: &SimpleCommunicator) {
     file.sync().unwrap();
     world.barrier();
     file.sync().unwrap();
-    assert!(matches!(file.read_at(at, &mut read), Err(Error::InvalidValue { .. })));
+    assert!(matches!(file.read_at(at, &mut read), Err(Error::Pack(PackError::InvalidValue { .. }))));
+    owned(world, &mut file);
     // Nothing of nothing.
     file.write_at_all::<[u8]>(0, &[]).unwrap();
     file.read_at_all::<[u8]>(0, &mut []).unwrap();
@@ -191,8 +198,37 @@ fn calls(world: &SimpleCommunicator) {
     remove(world, &path);
 }
 
-fn views(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+/// Checks that a file gets the bytes of owned messages, and that they are read as bytes: a place that takes
+/// what comes has no size.
+fn owned(world: &Comm<&SimpleCommunicator>, file: &mut File) {
+    let text = "text".repeat(world.rank() + 1);
+    let mut bytes = vec![0u8; message::to_bytes(&text).unwrap().len()];
+    world.barrier();
+    file.seek_ordered(0).unwrap();
+    file.append(&text).unwrap();
+    file.seek_ordered(0).unwrap();
+    file.read_ordered(&mut bytes).unwrap();
+    assert_eq!(message::from_bytes::<String>(&bytes).unwrap(), text);
+    let mut other = String::from("other");
+    let mut others = [other.clone()];
+    let refused = [
+        file.read_at(0, &mut other),
+        file.read_at(0, &mut others[..]),
+        file.read_at_all(0, &mut other),
+        file.read_ordered(&mut other),
+        file.start_read_at(0, &mut other).map(|_| ()),
+    ];
+    assert!(refused.iter().all(|result| matches!(result, Err(Error::Wire { .. }))), "{refused:?}");
+    let mut view = file.view(0, &layout!(u8[1] => [0])).unwrap();
+    let refused = [view.read_at(0, &mut other), view.read_at_all(0, &mut others[..])];
+    assert!(refused.iter().all(|result| matches!(result, Err(Error::Wire { .. }))), "{refused:?}");
+    drop(view);
+    assert_eq!((other.as_str(), others[0].as_str()), ("other", "other"));
+    world.barrier();
+}
+
+fn views(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
     let path = path(world, "views");
     // Numbers go to the ranks in turn. The file begins with eight bytes of something else.
     let options =
@@ -210,7 +246,7 @@ fn views(world: &SimpleCommunicator) {
         assert_eq!(read, own[2..5]);
         view.read_at(7, &mut read).unwrap();
         assert_eq!(read, own[7..]);
-        assert!(matches!(view.write_at(0, &0.5f64), Err(Error::Signature { .. })));
+        assert!(matches!(view.write_at(0, &0.5f64), Err(Error::Pack(PackError::Signature { .. }))));
     }
     let expected: Vec<u32> = (0..10 * ranks as u32).collect();
     assert_eq!(on_disk(world, &path)[8..], pack(&expected));
@@ -253,12 +289,12 @@ fn views(world: &SimpleCommunicator) {
 }
 
 /// Checks that an error of one rank is one of all ranks in calls of all of them, and that none waits.
-fn of_one_rank(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn of_one_rank(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
     let path = path(world, "one");
     let own = if rank == 0 { PathBuf::from("a\0b") } else { path.clone() };
-    assert!(matches!(File::create(world, &own), Err(Error::File { .. })));
-    let mut file = File::create(world, &path).unwrap();
+    assert!(matches!(world.create(&own), Err(Error::File { .. })));
+    let mut file = world.create(&path).unwrap();
     let rows = Darray::blocks(rank, [ranks, 3], [ranks, 1]);
     let own = vec![rank as f64; if rank == 0 { 2 } else { 3 }];
     let refused = file.write_distributed(0, &rows, &own).unwrap_err();
@@ -308,10 +344,10 @@ fn of_one_rank(world: &SimpleCommunicator) {
 }
 
 /// Checks that a file that ends too early, or that is not opened for a call, is an error of all calls.
-fn ends(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn ends(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
     let path = path(world, "ends");
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     // Rows are long runs of the file, columns of a wide matrix are many short ones.
     let rows = Darray::blocks(rank, [ranks, 100], [ranks, 1]);
     let columns = Darray::blocks(rank, [100, ranks], [1, ranks]);
@@ -343,7 +379,7 @@ fn ends(world: &SimpleCommunicator) {
         file.read_distributed(0, own, &mut read).unwrap();
     }
     drop(file);
-    let mut file = File::open(world, &path).unwrap();
+    let mut file = world.open(&path).unwrap();
     let mut read = vec![0.0; 100];
     file.read_distributed(0, &rows, &mut read).unwrap();
     let read_only = [
@@ -379,13 +415,13 @@ fn ends(world: &SimpleCommunicator) {
     remove(world, &path);
 }
 
-fn mistakes(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn mistakes(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
     let none = path(world, "none");
-    let error = File::open(world, &none).map(|_| ()).unwrap_err().to_string();
+    let error = world.open(&none).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains(none.to_str().unwrap()) && error.contains("MPI_File_open"), "{error}");
     let path = path(world, "mistakes");
-    let mut file = File::create(world, &path).unwrap();
+    let mut file = world.create(&path).unwrap();
     assert!(FileOptions::new().write(true).create_new(true).open(world, &path).is_err());
     let rows = Darray::blocks(rank, [ranks, 3], [ranks, 1]);
     assert!(matches!(file.write_distributed(0, &rows, &vec![0.5f64; 2]), Err(Error::Shape { .. })));
@@ -398,23 +434,23 @@ fn mistakes(world: &SimpleCommunicator) {
     assert!(matches!(file.write_distributed(0, &several, &vec![0.5f64; 2]), Err(Error::Parameter { .. })));
     file.write_distributed(0, &rows, &vec![rank as f64; 3]).unwrap();
     file.close().unwrap();
-    let mut read_only = File::open(world, &path).unwrap();
+    let mut read_only = world.open(&path).unwrap();
     assert!(matches!(read_only.write_at(0, &1u8), Err(Error::File { .. })));
     let mut own = vec![0.0; 3];
     read_only.read_distributed(0, &rows, &mut own).unwrap();
     assert_eq!(own, [rank as f64; 3]);
     drop(read_only);
     let long = path.with_file_name("a".repeat(255));
-    assert!(matches!(File::open(world, &long), Err(Error::File { .. })));
+    assert!(matches!(world.open(&long), Err(Error::File { .. })));
     // A write that is forgotten ends before the file is closed.
-    let file = File::create(world, &path).unwrap();
+    let file = world.create(&path).unwrap();
     std::mem::forget(file.start_write_at(8 * rank as u64, &rank).unwrap());
     std::mem::forget(file.start_write_at(8 * (ranks + rank) as u64, &rank).unwrap());
     file.start_write_at(8 * (2 * ranks + rank) as u64, &rank).unwrap().finish().unwrap();
     file.close().unwrap();
     let expected: Vec<usize> = (0..3 * ranks).map(|at| at % ranks).collect();
     assert_eq!(on_disk(world, &path), pack(&expected));
-    let file = File::open(world, &path).unwrap();
+    let file = world.open(&path).unwrap();
     assert!(file.start_read_at(24 * ranks as u64 - 8, &mut [0u64; 2]).is_err());
     drop(file);
     remove(world, &path);

@@ -28,7 +28,7 @@ impl Model {
 
     /// Returns the element at an offset, if there is one.
     pub fn read<T: Cell>(&self, at: usize) -> Option<T> {
-        T::read(self.bytes.get(at..at + T::SIZE)?)
+        T::of_bytes(self.bytes.get(at..at + T::SIZE)?)
     }
 
     /// Compares the bytes that were written with those that the file has, and takes the others from there.

@@ -8,9 +8,9 @@ use std::{
 };
 
 use dtype_runtime::{
-    Error, View,
+    Comm, Error, File, View,
+    comm::{FileOptions, FileView},
     layout::{ArrayOrder, DynamicLayout, Subarray},
-    wire::{File, FileOptions, FileView},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
@@ -41,6 +41,7 @@ static STEP: AtomicU64 = AtomicU64::new(0);
 
 /// Runs random programs. `DTYPE_SEED` is the seed of the first one.
 pub fn programs(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         eprintln!("DTYPE_SEED={}, step {}", SEED.load(Ordering::Relaxed), STEP.load(Ordering::Relaxed));
@@ -60,7 +61,7 @@ pub fn programs(world: &SimpleCommunicator) {
 }
 
 struct Program<'w> {
-    world: &'w SimpleCommunicator,
+    world: &'w Comm<&'w SimpleCommunicator>,
     rank: usize,
     ranks: usize,
     drawn: Random,
@@ -75,10 +76,10 @@ struct Program<'w> {
 }
 
 impl<'w> Program<'w> {
-    fn new(world: &'w SimpleCommunicator, seed: u64) -> Self {
+    fn new(world: &'w Comm<&'w SimpleCommunicator>, seed: u64) -> Self {
         let path = path(world, "random");
-        let file = Some(File::create(world, &path).unwrap());
-        let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+        let file = Some(world.create(&path).unwrap());
+        let (rank, ranks) = (world.rank(), world.size());
         let (model, drawn) = (Model::default(), Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         Self { world, rank, ranks, drawn, path, file, model, ordered: 0, next: 1 }
     }

@@ -1,7 +1,10 @@
-//! Prepared calls of random sizes, whose guards are asked, finished and dropped in random orders.
+//! Prepared calls of random sizes, whose transfers are asked, finished, dropped and forgotten in random
+//! orders.
 
-use dtype_runtime::traits::*;
-use mpi::{topology::SimpleCommunicator, traits::*};
+use std::mem;
+
+use dtype_runtime::Comm;
+use mpi::topology::SimpleCommunicator;
 
 use super::each;
 use crate::{
@@ -10,15 +13,16 @@ use crate::{
 };
 
 pub fn prepared(world: &SimpleCommunicator) {
-    each(world, 120, |world, drawn| match (drawn.below(3), drawn.below(3)) {
-        (0, 0) => messages::<f64>(world, drawn),
-        (0, 1) => messages::<Mixed>(world, drawn),
-        (0, _) => messages::<Padded>(world, drawn),
-        (1, 0) => partitions::<f64>(world, drawn),
-        (1, _) => partitions::<Mixed>(world, drawn),
-        (_, 0) => exchanges::<f64>(world, drawn),
-        (_, 1) => exchanges::<Mixed>(world, drawn),
-        (_, _) => exchanges::<Padded>(world, drawn),
+    each(world, 120, |world, drawn| {
+        let world = &Comm::from(world);
+        match (drawn.below(2), drawn.below(3)) {
+            (0, 0) => messages::<f64>(world, drawn),
+            (0, 1) => messages::<Mixed>(world, drawn),
+            (0, _) => messages::<Padded>(world, drawn),
+            (_, 0) => exchanges::<f64>(world, drawn),
+            (_, 1) => exchanges::<Mixed>(world, drawn),
+            (_, _) => exchanges::<Padded>(world, drawn),
+        }
     });
 }
 
@@ -31,87 +35,116 @@ fn values<T: Element>(count: usize, rank: usize, round: usize) -> Vec<T> {
 const NOTHING: u64 = 99_999;
 
 /// Sends prepared messages in a ring, `shift` ranks further.
-fn messages<T: Element>(world: &SimpleCommunicator, drawn: &mut Random) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn messages<T: Element>(world: &Comm<&SimpleCommunicator>, drawn: &mut Random) {
+    let (rank, ranks) = (world.rank(), world.size());
     let (count, shift) = (drawn.below(60), drawn.below(ranks));
     let (to, from) = ((rank + shift) % ranks, (rank + ranks - shift) % ranks);
-    let (next, previous) = (world.process_at_rank(to as i32), world.process_at_rank(from as i32));
+    let (next, previous) = (world.peer(to).tag(5), world.peer(from).tag(5));
     let nothing = vec![T::of(NOTHING); count];
-    let mut send = next.prepare_send_packed(&nothing, 5).unwrap();
-    let mut receive = previous.prepare_receive_packed(&nothing, 5).unwrap();
+    let sends = if drawn.one_in(3) { next.synchronous() } else { next };
+    let mut send = sends.prepare().send(&nothing).unwrap();
+    let mut receive = previous.prepare().receive_into(&nothing).unwrap();
     for round in 0..4 {
-        receive.start().unwrap();
-        send.start(&values::<T>(count, rank, round)).unwrap();
-        for _ in 0..drawn.below(3) {
-            send.is_done().unwrap();
-            receive.is_done().unwrap();
-        }
+        let (own, expected) = (values::<T>(count, rank, round), values::<T>(count, from, round));
         let mut into = nothing.clone();
-        // The next start drops a message that is not taken. The last one would be that of another receive.
-        let is_taken = !drawn.one_in(4);
-        if is_taken || round == 3 {
-            receive.finish(&mut into).unwrap();
-            assert_eq!(into, values::<T>(count, from, round), "round {round}");
-        }
-        if drawn.one_in(2) {
-            send.wait().unwrap();
-        }
-    }
-}
-
-/// Sends messages in partitions, in an order of its own on each rank.
-fn partitions<T: Element>(world: &SimpleCommunicator, drawn: &mut Random) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
-    let (count, parts) = (drawn.below(20), 1 + drawn.below(6));
-    let (to, from) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-    let (next, previous) = (world.process_at_rank(to as i32), world.process_at_rank(from as i32));
-    let nothing = vec![T::of(NOTHING); count];
-    let mut send = next.prepare_partitioned_send_packed(&nothing, parts, 6).unwrap();
-    let mut receive = previous.prepare_partitioned_receive_packed(&nothing, parts, 6).unwrap();
-    for round in 0..3 {
-        receive.start().unwrap();
-        let first = drawn.below(parts) + rank;
-        let order = |i: usize| (first + i) % parts;
-        for part in (0..parts).map(order) {
-            send.ready(part, &values::<T>(count, rank, 10 * round + part)).unwrap();
-        }
-        for part in (0..parts).map(|i| order(parts - 1 - i)) {
+        if drawn.one_in(4) {
+            // A receive that was started before takes the first message.
+            let first = previous.start().receive::<Vec<T>>().unwrap();
+            let receiving = receive.start(&mut into[..]).unwrap();
+            let sent = next.start().send(&values::<T>(count, rank, round + 4)).unwrap();
+            let sending = send.start(&own).unwrap();
             if drawn.one_in(2) {
-                while !receive.has_arrived(part).unwrap() {}
+                assert_eq!(first.finish().unwrap(), values::<T>(count, from, round + 4));
+                receiving.finish().unwrap();
+            } else {
+                receiving.finish().unwrap();
+                assert_eq!(first.finish().unwrap(), values::<T>(count, from, round + 4));
             }
-            let mut into = nothing.clone();
-            receive.finish(part, &mut into).unwrap();
-            assert_eq!(into, values::<T>(count, from, 10 * round + part), "part {part} of round {round}");
+            sent.finish().unwrap();
+            sending.finish().unwrap();
+            assert_eq!(into, expected, "round {round}");
+            continue;
         }
-        send.wait().unwrap();
+        let mut receiving = if drawn.one_in(2) {
+            receive.start(&mut into).unwrap()
+        } else {
+            receive.start(&mut into[..]).unwrap()
+        };
+        let mut sending = send.start(&own).unwrap();
+        for _ in 0..drawn.below(3) {
+            sending.is_done().unwrap();
+            receiving.is_done().unwrap();
+        }
+        // The message of a receive that is forgotten is lost at the next start, or would be that of another
+        // receive.
+        let is_taken = match drawn.below(4) {
+            0 if round < 3 => {
+                mem::forget(receiving);
+                false
+            }
+            1 => {
+                while !receiving.is_done().unwrap() {}
+                drop(receiving);
+                false
+            }
+            _ => {
+                receiving.finish().unwrap();
+                true
+            }
+        };
+        assert_eq!(into, if is_taken { expected } else { nothing.clone() }, "round {round}");
+        match drawn.below(3) {
+            0 => sending.finish().unwrap(),
+            1 => drop(sending),
+            _ => mem::forget(sending),
+        }
     }
+    // Both calls wait.
+    let mut into = nothing;
+    if shift > 0 && rank < to {
+        send.run(&values::<T>(count, rank, 9)).unwrap();
+        receive.run(&mut into).unwrap();
+    } else {
+        let sending = send.start(&values::<T>(count, rank, 9)).unwrap();
+        receive.run(&mut into).unwrap();
+        sending.finish().unwrap();
+    }
+    assert_eq!(into, values::<T>(count, from, 9));
 }
 
-/// Exchanges messages of any sizes between all ranks.
-fn exchanges<T: Element>(world: &SimpleCommunicator, drawn: &mut Random) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+/// Exchanges messages of any sizes between all ranks: by a call of all of them, or as neighbours in a graph.
+fn exchanges<T: Element>(world: &Comm<&SimpleCommunicator>, drawn: &mut Random) {
+    let (rank, ranks) = (world.rank(), world.size());
     // The number of values from each rank to each other one.
     let counts: Vec<Vec<usize>> =
         (0..ranks).map(|_| (0..ranks).map(|_| drawn.below(2) * drawn.below(30)).collect()).collect();
     let sent = |from: usize, to: usize, round: usize| values::<T>(counts[from][to], from, 10 * round + to);
     let nothing: Vec<Vec<T>> = (0..ranks).map(|from| vec![T::of(NOTHING); counts[from][rank]]).collect();
     let own = |round: usize| -> Vec<Vec<T>> { (0..ranks).map(|to| sent(rank, to, round)).collect() };
-    let mut exchange = world.prepare_all_to_all_varcount_packed(&own(0), &nothing).unwrap();
+    let all: Vec<usize> = (0..ranks).collect();
+    let graph = world.graph(&all, &all).unwrap();
+    let mut exchange = if drawn.one_in(3) {
+        graph.neighbours().prepare().all_to_all_into(&own(0), &nothing).unwrap()
+    } else {
+        world.prepare().all_to_all_into(&own(0), &nothing).unwrap()
+    };
     for round in 0..4 {
         let (mut into, messages) = (nothing.clone(), own(round));
+        let mut places: Vec<_> = into.iter_mut().map(Vec::as_mut_slice).collect();
         let mut is_taken = true;
-        match drawn.below(4) {
-            0 => exchange.exchange(&messages, &mut into).unwrap(),
-            1 => {
-                drop(exchange.start(&messages, &mut into).unwrap());
+        match drawn.below(5) {
+            0 => exchange.run(&messages, &mut places).unwrap(),
+            1 => exchange.run(&messages, &mut into).unwrap(),
+            2 => {
+                drop(exchange.start(&messages, &mut places).unwrap());
                 is_taken = false;
             }
-            2 => {
-                std::mem::forget(exchange.start(&messages, &mut into).unwrap());
+            3 => {
+                mem::forget(exchange.start(&messages, &mut places).unwrap());
                 is_taken = false;
             }
             _ => {
-                let mut pending = exchange.start(&messages, &mut into).unwrap();
+                let mut pending = exchange.start(&messages, &mut places).unwrap();
                 while !pending.is_done().unwrap() {}
                 assert!(pending.is_done().unwrap());
                 pending.finish().unwrap();

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use dtype_runtime::{MpiDatatype, traits::*};
-use mpi::{topology::SimpleCommunicator, traits::*};
+use dtype_runtime::{Comm, MpiDatatype};
+use mpi::topology::SimpleCommunicator;
 
 use super::each;
 use crate::engine::Random;
@@ -85,22 +85,38 @@ pub fn reductions(world: &SimpleCommunicator) {
 
 /// Reduces the values of all ranks, which all ranks draw.
 fn one<T: Value>(world: &SimpleCommunicator, drawn: &mut Random) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let count = if drawn.one_in(8) { drawn.below(5000) } else { drawn.below(40) };
     let values: Vec<Vec<T>> =
         (0..ranks).map(|of| (0..count).map(|_| T::sample(drawn, of)).collect()).collect();
     // The results of the first ranks.
     let of_first =
         |ranks: usize, i: usize| values[1..ranks].iter().fold(values[0][i], |all, own| all.then(&own[i]));
-    let mut into = values[ranks - 1].clone();
-    world.all_reduce_into_with(&values[rank], &mut into, T::then).unwrap();
-    assert!(into.iter().enumerate().all(|(i, found)| *found == of_first(ranks, i)), "{count}: {into:?}");
-    let Some(own) = values[rank].first() else { return };
-    assert_eq!(world.all_reduce_with(own, T::then).unwrap(), of_first(ranks, 0));
-    assert_eq!(world.scan_with(own, T::then).unwrap(), of_first(rank + 1, 0));
-    let below = world.exclusive_scan_with(own, T::then).unwrap();
-    assert_eq!(below, (rank > 0).then(|| of_first(rank, 0)));
+    let all_of_first = |ranks: usize| (0..count).map(|i| of_first(ranks, i)).collect::<Vec<T>>();
+    let (all, up_to_own) = (all_of_first(ranks), all_of_first(rank + 1));
+    let own = &values[rank];
     let root = drawn.below(ranks);
-    let reduced = world.process_at_rank(root as i32).reduce_with(own, T::then).unwrap();
-    assert_eq!(reduced, (rank == root).then(|| of_first(ranks, 0)));
+    let is_root = rank == root;
+    // Position by position.
+    assert_eq!(world.all_reduce(own, T::then).unwrap(), all);
+    assert_eq!(world.reduce(root, &own[..], T::then).unwrap(), is_root.then(|| all.clone()));
+    assert_eq!(world.scan(own, T::then).unwrap(), up_to_own);
+    assert_eq!(world.scan_before(&own[..], T::then).unwrap(), (rank > 0).then(|| all_of_first(rank)));
+    let before = values[ranks - 1].clone();
+    let mut into = before.clone();
+    world.all_reduce_into(own, &mut into, T::then).unwrap();
+    assert_eq!(into, all);
+    let mut into = before.clone();
+    world.scan_into(own, &mut into, T::then).unwrap();
+    assert_eq!(into, up_to_own);
+    let mut into = before.clone();
+    world.reduce_into(root, own, is_root.then_some(&mut into[..]), T::then).unwrap();
+    assert_eq!(into, if is_root { all } else { before });
+    // One value.
+    let Some(own) = own.first() else { return };
+    assert_eq!(world.all_reduce(own, T::then).unwrap(), of_first(ranks, 0));
+    assert_eq!(world.scan(own, T::then).unwrap(), of_first(rank + 1, 0));
+    assert_eq!(world.scan_before(own, T::then).unwrap(), (rank > 0).then(|| of_first(rank, 0)));
+    assert_eq!(world.reduce(root, own, T::then).unwrap(), is_root.then(|| of_first(ranks, 0)));
 }

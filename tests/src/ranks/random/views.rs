@@ -2,12 +2,8 @@
 
 use std::fmt::Debug;
 
-use dtype_runtime::{DynamicLayout, Wire, layout, traits::*};
-use mpi::{
-    request::scope,
-    topology::{Process, SimpleCommunicator},
-    traits::*,
-};
+use dtype_runtime::{Comm, DynamicLayout, Wire, layout};
+use mpi::topology::SimpleCommunicator;
 
 use super::each;
 use crate::{
@@ -112,8 +108,10 @@ pub fn views(world: &SimpleCommunicator) {
 }
 
 /// Sends one part of each rank by one call. All ranks draw the parts of all ranks.
+#[allow(clippy::too_many_lines, reason = "a list of calls")]
 fn one<T: Element>(world: &SimpleCommunicator, drawn: &mut Random) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let case = drawn.below(1000) as u64;
     let sources: Vec<Part<T>> = (0..ranks).map(|_| Part::any(drawn)).collect();
     let arrays: Vec<Vec<T>> = sources.iter().enumerate().map(|(of, part)| part.filled(of, case)).collect();
@@ -126,8 +124,8 @@ fn one<T: Element>(world: &SimpleCommunicator, drawn: &mut Random) {
     let before: Vec<Vec<T>> = destinations.iter().map(|part| part.filled(rank + 100, case)).collect();
     let mut into = before.clone();
     let (root, wire) = (drawn.below(ranks), [Wire::Packed, Wire::Typed, Wire::Auto][drawn.below(3)]);
-    let at = |rank: usize| -> Process<'_> { world.process_at_rank((rank % ranks) as i32) };
-    let call = drawn.below(7);
+    let is_root = rank == root;
+    let call = drawn.below(11);
     let name = format!("call {call} of rank {rank} over {wire:?}");
     let check = |into: &[Vec<T>], from: &dyn Fn(usize) -> bool| {
         for (of, part) in destinations.iter().enumerate() {
@@ -136,81 +134,99 @@ fn one<T: Element>(world: &SimpleCommunicator, drawn: &mut Random) {
         }
     };
     let previous = (rank + ranks - 1) % ranks;
+    let (to, from) = (world.peer((rank + 1) % ranks), world.peer(previous));
     match call {
+        // A send of a scope, and a receive that waits.
         0 => {
             let mut view = destinations[previous].layout.of_mut(&mut into[previous]).unwrap();
-            scope(|scope| {
-                let sent = at(rank + 1).immediate_send_over_with_tag(scope, wire, &own, 3).unwrap();
-                at(previous).receive_over_with_tag(wire, &mut view, 3).unwrap();
-                sent.wait().unwrap();
+            let transferred = world.scope(|scope| {
+                scope.peer(to.rank()).wire(wire).tag(3).send(&own)?;
+                from.wire(wire).tag(3).receive_into(&mut view)
             });
+            transferred.unwrap();
             check(&into, &|of| of == previous);
         }
+        // A receive that is started, or one of a scope, and a send that waits.
         1 => {
             let mut view = destinations[previous].layout.of_mut(&mut into[previous]).unwrap();
-            scope(|scope| {
-                let receive =
-                    at(previous).immediate_receive_values_into_with_tag(scope, &mut view, 4).unwrap();
-                at(rank + 1).send_over_with_tag(wire, &own, 4).unwrap();
-                receive.wait().unwrap();
-            });
+            if drawn.one_in(2) {
+                let receive = from.tag(4).start().receive_into(&mut view).unwrap();
+                to.wire(wire).tag(4).send(&own).unwrap();
+                receive.finish().unwrap();
+            } else {
+                let transferred = world.scope(|scope| {
+                    scope.peer(previous).tag(4).receive_into(&mut view)?;
+                    to.wire(wire).tag(4).send(&own)
+                });
+                transferred.unwrap();
+            }
             check(&into, &|of| of == previous);
         }
         2 => {
-            let mut array = if rank == root { arrays[root].clone() } else { into[root].clone() };
-            let part = if rank == root { &sources[root] } else { &destinations[root] };
-            at(root).broadcast_packed(&mut part.layout.of_mut(&mut array).unwrap()).unwrap();
-            let unchanged = if rank == root { &arrays[root] } else { &before[root] };
+            let mut array = if is_root { arrays[root].clone() } else { into[root].clone() };
+            let part = if is_root { &sources[root] } else { &destinations[root] };
+            world.broadcast_into(root, &mut part.layout.of_mut(&mut array).unwrap()).unwrap();
+            let unchanged = if is_root { &arrays[root] } else { &before[root] };
             part.check(&array, &messages[root], unchanged, &name);
         }
-        3 => {
-            // A destination for the messages of all ranks.
+        // A destination for the messages of all ranks, of several sizes: on all ranks, or on the root.
+        3 | 4 => {
             let all = messages.concat();
             let part = Part::<T>::of(drawn, all.len());
             let before = part.filled(rank + 200, case);
             let mut array = before.clone();
-            let gathered = world.all_gather_packed(&own, &mut part.layout.of_mut(&mut array).unwrap());
-            if messages.iter().all(|message| message.len() == messages[0].len()) {
-                gathered.unwrap();
-                part.check(&array, &all, &before, &name);
+            let mut view = part.layout.of_mut(&mut array).unwrap();
+            if call == 3 {
+                world.all_gather_into(&own, &mut view).unwrap();
             } else {
-                // Messages of several sizes fit if there is room for all of them.
-                let arrived = if gathered.is_ok() { all } else { part.selected(&before) };
-                part.check(&array, &arrived, &before, &name);
+                world.gather_into(root, &own, is_root.then_some(&mut view)).unwrap();
             }
+            let arrived = if call == 3 || is_root { all } else { part.selected(&before) };
+            part.check(&array, &arrived, &before, &name);
         }
-        4 if rank == root => {
-            let mut views: Vec<_> = destinations
-                .iter()
-                .zip(&mut into)
-                .map(|(part, array)| part.layout.of_mut(array).unwrap())
-                .collect();
-            at(root).gather_varcount_packed_into_root(&own, &mut views).unwrap();
-            check(&into, &|_| true);
-        }
-        4 => at(root).gather_packed(&own).unwrap(),
+        // Each rank gets as many elements as its place has: the root has all of them in one part.
         5 => {
-            // Each rank gets the part that the root has for it: the sources are those of the root.
-            let mut view = destinations[rank].layout.of_mut(&mut into[rank]).unwrap();
-            if rank == root {
-                let views: Vec<_> =
-                    sources.iter().zip(&arrays).map(|(part, array)| part.layout.of(array).unwrap()).collect();
-                at(root).scatter_varcount_packed_into_root(&views, &mut view).unwrap();
-            } else {
-                at(root).scatter_varcount_packed_into(&mut view).unwrap();
-            }
+            let all = messages.concat();
+            let part = Part::<T>::of(drawn, all.len());
+            let mut array = part.filled(root, case);
+            let packed = dtype_runtime::pack(&all);
+            part.layout.of_mut(&mut array).unwrap().unpack(&packed).unwrap();
+            let view = part.layout.of(&array).unwrap();
+            let mut place = destinations[rank].layout.of_mut(&mut into[rank]).unwrap();
+            world.scatter_into(root, is_root.then_some(&view), &mut place).unwrap();
             check(&into, &|of| of == rank);
         }
-        _ => {
-            // Each rank sends its part to all of them.
+        // Each rank sends its part to all of them: started, exchanged, prepared, or in one call.
+        6..10 => {
             let views: Vec<_> = (0..ranks).map(|_| sources[rank].layout.of(&arrays[rank]).unwrap()).collect();
-            let mut room: Vec<_> = destinations
+            let mut places: Vec<_> = destinations
                 .iter()
                 .zip(&mut into)
                 .map(|(part, array)| part.layout.of_mut(array).unwrap())
                 .collect();
-            world.all_to_all_varcount_packed(&views, &mut room).unwrap();
+            match call {
+                6 => world.all_to_all_into(&views, &mut places).unwrap(),
+                7 => {
+                    world.exchange(views.iter().enumerate(), places.iter_mut().enumerate().rev()).unwrap();
+                }
+                8 => world.start().all_to_all_into(&views, &mut places).unwrap().finish().unwrap(),
+                _ => {
+                    let mut prepared = world.prepare().all_to_all_into(&views, &places).unwrap();
+                    prepared.run(&views, &mut places).unwrap();
+                }
+            }
             check(&into, &|_| true);
+        }
+        // The root receives the part of each rank into a place of its own.
+        _ => {
+            let mut places: Vec<_> = destinations
+                .iter()
+                .zip(&mut into)
+                .map(|(part, array)| part.layout.of_mut(array).unwrap())
+                .collect();
+            let places = places.iter_mut().enumerate().filter(|_| is_root);
+            world.exchange([(root, &own)], places).unwrap();
+            check(&into, &|_| is_root);
         }
     }
 }

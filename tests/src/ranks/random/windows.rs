@@ -3,9 +3,10 @@
 use std::{fmt::Debug, thread};
 
 use dtype_runtime::{
-    __private::AnyPattern,
-    DynamicLayout, Error, MpiDatatype, layout,
-    wire::{Epoch, Lock, PassiveWindow, Window, passive_window, window},
+    Comm, DynamicLayout, Error, FromMessage, MpiDatatype,
+    comm::{Epoch, Lock, PassiveWindow, Window},
+    layout,
+    types::AnyPattern,
 };
 use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*};
 
@@ -13,7 +14,7 @@ use super::each;
 use crate::engine::Random;
 
 /// A number of a window.
-trait Number: MpiDatatype + AnyPattern + Copy + Debug + PartialEq {
+trait Number: MpiDatatype + FromMessage + AnyPattern + Copy + Debug + PartialEq {
     fn of(number: usize) -> Self;
     fn plus(self, other: Self) -> Self;
 }
@@ -46,13 +47,14 @@ impl Number for f64 {
 
 /// Opens windows of all sizes from 0 to 64 bytes, and random ones.
 pub fn windows(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     let mut drawn = Random(1);
     for bytes in 0..=64 {
         remainder::<u8>(world, bytes, &mut drawn);
         remainder::<u16>(world, bytes, &mut drawn);
         remainder::<u64>(world, bytes, &mut drawn);
     }
-    each(world, 120, |world, drawn| match drawn.below(6) {
+    each(world, 120, |_, drawn| match drawn.below(6) {
         0 => one::<u8>(world, drawn),
         1 => one::<u16>(world, drawn),
         2 => one::<u32>(world, drawn),
@@ -185,7 +187,7 @@ fn start<'e, T: Number>(
     memory: &'e mut Memory<T>,
 ) -> Result<(), Error> {
     for ((transfer, sent), received) in own.iter().zip(&memory.sent).zip(&mut memory.received) {
-        let (to, selected) = (transfer.to as i32, transfer.selected);
+        let (to, selected) = (transfer.to, transfer.selected);
         match transfer.act {
             Act::Put => epoch.put(sent, to, &selected.layout())?,
             Act::Accumulate => epoch.accumulate(sent, SystemOperation::sum(), to, &selected.layout())?,
@@ -230,33 +232,41 @@ fn model<T: Number>(lengths: &[usize]) -> Model<T> {
 }
 
 /// Fences in which all ranks reach all ranks, with this number of bytes on the first rank.
-fn remainder<T: Number>(world: &SimpleCommunicator, bytes: usize, drawn: &mut Random) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn remainder<T: Number>(world: &Comm<&SimpleCommunicator>, bytes: usize, drawn: &mut Random) {
+    let (rank, ranks) = (world.rank(), world.size());
     let lengths: Vec<_> = (0..ranks).map(|of| (bytes + 21 * of) % 65 / size_of::<T>()).collect();
     let every: Vec<_> = (0..ranks * ranks).map(|pair| [pair / ranks, pair % ranks]).collect();
     let mut model = model::<T>(&lengths);
     let mut values = model[rank].clone();
-    window(world, &mut values, |window| {
+    let opened = world.window(&mut values, |window| {
         for act in [Act::Put, Act::Accumulate, Act::Fetch, Act::Get] {
             let all = transfers(drawn, &lengths, &every, |_| act);
             fence(window, rank, &all, &mut model, &format!("{bytes} bytes"));
         }
-    })
-    .unwrap();
+        Ok(())
+    });
+    opened.unwrap();
     assert_eq!(values, model[rank], "{bytes} bytes, the values of rank {rank} at the end");
 }
 
-fn one<T: Number>(world: &SimpleCommunicator, drawn: &mut Random) {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+fn one<T: Number>(world: &Comm<&SimpleCommunicator>, drawn: &mut Random) {
+    let (rank, ranks) = (world.rank(), world.size());
     let bytes: Vec<_> = (0..ranks).map(|_| if drawn.one_in(4) { 0 } else { drawn.below(65) }).collect();
     let lengths: Vec<_> = bytes.iter().map(|bytes| bytes / size_of::<T>()).collect();
     let mut model = model::<T>(&lengths);
     let mut values = model[rank].clone();
-    if drawn.one_in(4) {
-        passive_window(world, &mut values, |window| passive(world, window, &mut model, drawn)).unwrap();
+    let opened = if drawn.one_in(4) {
+        world.passive_window(&mut values, |window| {
+            passive(world, window, &mut model, drawn);
+            Ok(())
+        })
     } else {
-        window(world, &mut values, |window| active(window, rank, &mut model, drawn)).unwrap();
-    }
+        world.window(&mut values, |window| {
+            active(window, rank, &mut model, drawn);
+            Ok(())
+        })
+    };
+    opened.unwrap();
     assert_eq!(values, model[rank], "the values of rank {rank} at the end");
 }
 
@@ -271,7 +281,7 @@ fn fence<T: Number>(
     let own = of_rank(all, rank);
     let mut memory = Memory::of(&own);
     let into = &mut memory;
-    window.fence(|epoch| start(epoch, &own, into)).unwrap().unwrap();
+    window.fence(|epoch| start(epoch, &own, into)).unwrap();
     assert_eq!(memory.received, apply(model, all, rank), "{name}: {own:?}");
     assert_eq!(window.values(), model[rank], "{name}, rank {rank}: {all:?}");
 }
@@ -300,8 +310,8 @@ fn active<T: Number>(window: &mut Window<'_, T>, rank: usize, model: &mut Model<
             fence(window, rank, &all, model, &name);
             continue;
         }
-        let of = |this: usize, other: usize| -> Vec<i32> {
-            pairs.iter().filter(|pair| pair[this] == rank).map(|pair| pair[other] as i32).collect()
+        let of = |this: usize, other: usize| -> Vec<usize> {
+            pairs.iter().filter(|pair| pair[this] == rank).map(|pair| pair[other]).collect()
         };
         let (targets, origins) = (of(0, 1), of(1, 0));
         let own = of_rank(&all, rank);
@@ -309,7 +319,7 @@ fn active<T: Number>(window: &mut Window<'_, T>, rank: usize, model: &mut Model<
         let into = &mut memory;
         // A rank without partners may leave the call out.
         if step % 2 == 0 || !(targets.is_empty() && origins.is_empty()) {
-            window.exchange(&targets, &origins, |epoch| start(epoch, &own, into)).unwrap().unwrap();
+            window.exchange(&targets, &origins, |epoch| start(epoch, &own, into)).unwrap();
         }
         assert_eq!(memory.received, apply(model, &all, rank), "{name}: {own:?}");
         // Between epochs nobody changes the values, however long it takes.
@@ -323,12 +333,12 @@ fn active<T: Number>(window: &mut Window<'_, T>, rank: usize, model: &mut Model<
 
 /// Runs epochs with locks, and waits for all ranks between those that change values and those that read.
 fn passive<T: Number>(
-    world: &SimpleCommunicator,
+    world: &Comm<&SimpleCommunicator>,
     window: &mut PassiveWindow<'_, T>,
     model: &mut Model<T>,
     drawn: &mut Random,
 ) {
-    let rank = world.rank() as usize;
+    let rank = world.rank();
     let lengths: Vec<_> = model.iter().map(Vec::len).collect();
     let ranks = lengths.len();
     let every: Vec<_> = (0..ranks * ranks).map(|pair| [pair / ranks, pair % ranks]).collect();
@@ -340,7 +350,7 @@ fn passive<T: Number>(
         match drawn.below(3) {
             0 => {
                 let into = &mut memory;
-                window.lock_all(|epoch| start(epoch, &own, into)).unwrap().unwrap();
+                window.lock_all(|epoch| start(epoch, &own, into)).unwrap();
             }
             kind => {
                 let lock = if kind == 1 { Lock::Shared } else { Lock::Exclusive };
@@ -349,7 +359,7 @@ fn passive<T: Number>(
                     let own = [*transfer];
                     let mut memory = Memory::of(&own);
                     let into = &mut memory;
-                    window.lock(lock, transfer.to as i32, |epoch| start(epoch, &own, into)).unwrap().unwrap();
+                    window.lock(lock, transfer.to, |epoch| start(epoch, &own, into)).unwrap();
                     received.append(&mut memory.received);
                 }
                 memory.received = received;
@@ -361,10 +371,7 @@ fn passive<T: Number>(
             let mut found = vec![T::of(0); lengths[to]];
             let (into, whole) =
                 (&mut found, Selected { length: lengths[to], start: 0, count: lengths[to], step: 1 });
-            window
-                .lock(Lock::Shared, to as i32, |epoch| epoch.get(into, to as i32, &whole.layout()))
-                .unwrap()
-                .unwrap();
+            window.lock(Lock::Shared, to, |epoch| epoch.get(into, to, &whole.layout())).unwrap();
             assert_eq!(found, *expected, "rank {to}, seen by rank {rank} after step {step}: {all:?}");
         }
         world.barrier();

@@ -4,12 +4,12 @@
 use std::{mem::MaybeUninit, os::raw::c_int};
 
 use super::matching::Shared;
-use dtype_runtime::{Error, MpiDatatype, Wire, layout, traits::*, wire, wire::send_receive_over};
+use dtype_runtime::pack::Error as PackError;
+use dtype_runtime::{Comm, Error, MpiDatatype, Wire, layout};
 use mpi::{
     ffi::{self, MPI_Comm, MPI_Errhandler},
     raw::AsRaw,
-    request::{StaticScope, scope},
-    topology::{AsCommunicator, SimpleCommunicator},
+    topology::SimpleCommunicator,
     traits::*,
 };
 
@@ -25,61 +25,130 @@ fn handler(communicator: MPI_Comm) -> MPI_Errhandler {
 /// A mistake is an error value with every library, even if MPI would abort the program. The program keeps its
 /// error handlers.
 pub fn errors(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     // SAFETY: constants of the library.
     let (fatal, own) = unsafe { (ffi::RSMPI_ERRORS_ARE_FATAL, ffi::RSMPI_COMM_SELF) };
     let all_are_fatal = || assert!([world.as_raw(), own].into_iter().all(|each| handler(each) == fatal));
     all_are_fatal();
-    let other = world.process_at_rank((world.rank() + 1) % world.size());
-    for tag in [-5, -77, i32::MIN, i32::MAX] {
-        let results = [
-            other.send_packed_with_tag(&1u8, tag),
-            other.send_over_with_tag(Wire::Typed, &1u8, tag),
-            other.receive_values_into_with_tag(&mut 1u8, tag).map(|_| ()),
-        ];
-        for result in results {
-            // In some libraries, even the largest `i32` is a valid tag.
-            if tag == i32::MAX && !matches!(result, Err(Error::Tag { .. })) {
-                return;
-            }
-            let error = result.unwrap_err();
-            assert!(matches!(error, Error::Tag { .. }), "{error}");
-        }
-    }
+    wrong_tags(world);
     all_are_fatal();
+}
+
+fn wrong_tags(world: &Comm<&SimpleCommunicator>) {
+    let next = (world.rank() + 1) % world.size();
+    for tag in [-5, -77, i32::MIN, i32::MAX] {
+        let (other, any) = (world.peer(next).tag(tag), world.any().tag(tag));
+        let (mut value, mut place) = (1u8, 1u8);
+        // If the tag is valid, each call that waits for a message follows one that sends it.
+        let results = [
+            other.send(&1u8),
+            other.wire(Wire::Typed).send(&1u8),
+            any.receive_into(&mut value).map(drop),
+            any.receive::<u8>().map(drop),
+            other.start().send(&1u8).map(drop),
+            world.scope(|scope| scope.peer(next).tag(tag).send(&1u8)),
+            any.try_receive::<u8>().map(drop),
+            any.probe().map(drop),
+            other.start().receive_into(&mut place).map(drop),
+            other.start().receive::<u8>().map(drop),
+            other.prepare().send(&1u8).map(drop),
+            other.prepare().receive_into(&1u8).map(drop),
+            other.try_receive::<u8>().map(drop),
+            other.probe().map(drop),
+        ];
+        // In some libraries, even the largest `i32` is a valid tag.
+        if tag == i32::MAX && results[0].is_ok() {
+            continue;
+        }
+        for result in results {
+            let error = result.unwrap_err();
+            assert!(matches!(error, Error::Tag { tag: found, .. } if found == tag), "{error}");
+        }
+        let results =
+            [other.receive_into(&mut value), other.receive::<u8>().map(drop), other.swap(&mut value)];
+        assert!(results.iter().all(|result| matches!(result, Err(Error::Tag { .. }))), "{results:?}");
+    }
+}
+
+/// A number that is not a rank is an error, even if its lower 32 bits are one. Nothing is sent.
+pub fn nobody(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
+    let (rank, size) = (world.rank(), world.size());
+    world.attach().unwrap();
+    for absent in [size, 99, i32::MAX as usize, 1 << 32, usize::MAX] {
+        let other = world.peer(absent);
+        let mut place = 9u8;
+        let mut results = vec![
+            other.send(&1u8),
+            other.synchronous().send(&1u8),
+            other.receive::<u8>().map(drop),
+            other.receive_into(&mut place),
+            other.try_receive::<u8>().map(drop),
+            other.probe().map(drop),
+            other.swap(&mut place),
+            other.start().send(&1u8).map(drop),
+            other.start().receive::<u8>().map(drop),
+            other.start().receive_into(&mut place).map(drop),
+            other.prepare().send(&1u8).map(drop),
+            other.prepare().receive_into(&1u8).map(drop),
+            world.scope(|scope| scope.peer(absent).send(&1u8)),
+            world.scope(|scope| scope.peer(absent).receive_into(&mut place)),
+            world.exchange([(rank, &1u8), (absent, &1u8)], [(rank, &mut place)]),
+            world.exchange([(rank, &1u8)], [(absent, &mut place)]),
+            world.broadcast(absent, Some(1u8)).map(drop),
+            world.broadcast_into(absent, &mut place),
+            world.gather(absent, &1u8).map(drop),
+            world.gather_into(absent, &1u8, Some(&mut place)),
+            world.gather_into::<u8, u8>(absent, &1u8, None),
+            world.scatter(absent, Some(&[1u8; 4][..])).map(drop),
+            world.scatter_into(absent, Some(&[1u8; 4]), &mut place),
+            world.scatter_into::<u8, u8>(absent, None, &mut place),
+            world.reduce(absent, &1u8, |a, b| a + b).map(drop),
+            world.reduce_into(absent, &[1u8], Some(&mut [0]), |a, b| a + b),
+        ];
+        for wire in super::WIRES {
+            results.push(other.wire(wire).send(&[1.0f64; 100_000]));
+            results.push(other.wire(wire).receive_into(&mut place));
+        }
+        let error = Error::Rank { rank: i32::try_from(absent).unwrap_or(i32::MAX), ranks: size as i32 };
+        results.retain(|result| *result != Err(error.clone()));
+        assert!(results.is_empty(), "rank {absent}: {results:?}");
+        assert_eq!(place, 9);
+        assert!(world.peer(rank).tag(0).probe().unwrap().is_none());
+    }
 }
 
 /// A communicator that reuses the handle of a dropped one counts as a new communicator.
 pub fn communicators(world: &SimpleCommunicator) {
-    let rank = world.rank();
     for round in 0..50 {
-        let communicator = world.duplicate();
-        let other = communicator.process_at_rank(1 - rank);
+        let communicator = Comm::from(world.duplicate());
+        let rank = communicator.rank();
         let mut into = [0u8; 4];
         for wire in [Wire::Packed, Wire::Segments] {
+            let other = communicator.peer(1 - rank).wire(wire);
             if wire == Wire::Segments {
-                assert!(matches!(other.send_over(wire, &[1u8; 3]), Err(Error::Wire { .. })));
-                wire::attach(&communicator).unwrap();
-                wire::attach(&communicator).unwrap();
+                assert!(matches!(other.send(&[1u8; 3]), Err(Error::Wire { .. })));
+                assert!(matches!(other.receive_into(&mut into), Err(Error::Wire { .. })));
+                communicator.attach().unwrap();
+                communicator.attach().unwrap();
             }
             if rank == 0 {
-                other.send_over(wire, &[round; 3]).unwrap();
-                other.send_over(wire, &[round; 4]).unwrap();
+                other.send(&[round; 3]).unwrap();
+                other.send(&[round; 4]).unwrap();
             } else {
-                let error = other.receive_over(wire, &mut into).unwrap_err();
+                let error = other.receive_into(&mut into).unwrap_err();
                 assert_eq!(error, Error::Fit { value: 4, expected: 4, found: Some(3), from: Some((0, 0)) });
-                other.receive_over(wire, &mut into).unwrap();
+                other.receive_into(&mut into).unwrap();
                 assert_eq!(into, [round; 4]);
             }
-            let mut too_small = [0u8; 2];
-            scope(|scope| {
-                if rank == 0 {
-                    other.send_packed(&[1u8; 200_000]).unwrap();
-                } else {
-                    let receive = other.immediate_receive_values_into(scope, &mut too_small[..]).unwrap();
-                    let error = receive.wait().unwrap_err();
-                    assert!(matches!(error, Error::Fit { .. }), "{error}");
-                }
-            });
+            let (other, mut too_small) = (communicator.peer(1 - rank), [0u8; 2]);
+            if rank == 0 {
+                other.send(&[1u8; 200_000]).unwrap();
+            } else {
+                let receiving = other.start().receive_into(&mut too_small[..]).unwrap();
+                let error = receiving.finish().unwrap_err();
+                assert!(matches!(error, Error::Fit { .. }), "{error}");
+            }
         }
     }
 }
@@ -98,130 +167,80 @@ pub fn own_handlers(world: &SimpleCommunicator) {
     }
     // SAFETY: the handler was made above.
     let own = unsafe { own.assume_init() };
-    let other = world.process_at_rank(1 - world.rank());
+    let world = &Comm::from(world);
+    let other = world.peer(1 - world.rank());
     for length in (0..700usize).chain([5000, 70_000, 300_000]) {
         if world.rank() == 0 {
-            other.send_packed(&vec![7u8; length]).unwrap();
-            other.send_packed(&vec![7u8; length]).unwrap();
+            other.send(&vec![7u8; length]).unwrap();
+            other.send(&vec![7u8; length]).unwrap();
         } else {
-            for posted in [true, false] {
+            for is_started in [true, false] {
                 let mut into = [1u8; 20];
-                let received = scope(|scope| {
-                    if posted {
-                        other.immediate_receive_values_into(scope, &mut into[..])?.wait()
-                    } else {
-                        other.receive_values_into(&mut into[..])
-                    }
-                });
+                let received = if is_started {
+                    other.start().receive_into(&mut into[..]).unwrap().finish()
+                } else {
+                    other.receive_into(&mut into[..])
+                };
                 assert_eq!(received.is_ok(), length == 20, "{length}: {received:?}");
                 assert_eq!(into, if length == 20 { [7; 20] } else { [1; 20] });
             }
         }
     }
-    assert_eq!(
-        other
-            .send_packed_with_tag(&1u8, -7)
-            .map_err(|error| error.to_string().contains("-7 is not a valid tag")),
-        Err(true)
-    );
+    let error = other.tag(-7).send(&1u8).unwrap_err().to_string();
+    assert!(error.contains("-7 is not a valid tag"), "{error}");
     assert!(handler(world.as_raw()) == own);
     // SAFETY: the handler was made here, and is now replaced by the default one.
     unsafe { ffi::MPI_Comm_set_errhandler(world.as_raw(), ffi::RSMPI_ERRORS_ARE_FATAL) };
 }
 
-/// A process with any number as its rank.
-struct Numbered<'a>(&'a SimpleCommunicator, i32);
-
-impl AsCommunicator for Numbered<'_> {
-    type Out = SimpleCommunicator;
-    fn as_communicator(&self) -> &SimpleCommunicator {
-        self.0
-    }
-}
-
-// SAFETY: receives are only from `MPI_PROC_NULL`.
-unsafe impl Source for Numbered<'_> {
-    fn source_rank(&self) -> i32 {
-        self.1
-    }
-}
-
-impl Destination for Numbered<'_> {
-    fn destination_rank(&self) -> i32 {
-        self.1
-    }
-}
-
-/// A receive from `MPI_PROC_NULL` gets no data, and a send to it has no effect (MPI 4.1 section 3.11).
-pub fn nobody(world: &SimpleCommunicator) {
-    // SAFETY: a constant of the library.
-    let nobody = Numbered(world, unsafe { ffi::RSMPI_PROC_NULL });
-    wire::attach(world).unwrap();
-    let mut into = [3.5f64; 4];
-    for wire in super::WIRES {
-        nobody.send_over(wire, &[1.0f64; 100_000]).unwrap();
-        let status = nobody.receive_over(wire, &mut into).unwrap();
-        assert_eq!(status.source_rank(), nobody.1);
-        send_receive_over(wire, &[1u8; 9], &nobody, &mut into, &nobody).unwrap();
-    }
-    scope(|scope| {
-        let mut receive = nobody.immediate_receive_values_into(scope, &mut into).unwrap();
-        assert!(receive.is_done().unwrap());
-        receive.wait().unwrap();
-    });
-    assert_eq!(into, [3.5; 4]);
-    // Other numbers outside of the communicator are errors.
-    for rank in [world.size(), -1000, i32::MAX, i32::MIN] {
-        let error = Numbered(world, rank).send_packed(&1u8).unwrap_err();
-        assert_eq!(error, Error::Rank { rank, ranks: world.size() });
-    }
-}
-
-/// A request that has failed returns the same error from each later call.
+/// A receive that has failed is done, and stays done. `finish` returns its error.
 pub fn asked_again(world: &SimpleCommunicator) {
-    let other = world.process_at_rank(1 - world.rank());
+    let world = &Comm::from(world);
     if world.rank() == 0 {
-        other.send_packed(&[2u8; 3]).unwrap();
+        world.peer(1).send(&[2u8; 3]).unwrap();
+        world.peer(1).send(&[2u8; 3]).unwrap();
         return;
     }
-    let mut flags = [true; 3];
-    scope(|scope| {
-        let mut receive = other.immediate_receive_values_into(scope, &mut flags[..]).unwrap();
-        let error = loop {
-            match receive.is_done() {
-                Ok(done) => assert!(!done),
-                Err(error) => break error,
-            }
-        };
-        assert!(matches!(error, Error::InvalidValue { .. }), "{error}");
-        assert_eq!((receive.is_done(), receive.is_done()), (Err(error.clone()), Err(error.clone())));
-        assert_eq!(receive.wait().map(|_| ()), Err(error));
-    });
-    assert_eq!(flags, [true; 3]);
+    let (mut flags, mut many) = ([true; 3], vec![true; 7]);
+    let mut receiving = world.peer(0).start().receive_into(&mut flags[..]).unwrap();
+    let mut receiving_many = world.peer(0).start().receive_into(&mut many).unwrap();
+    while !(receiving.is_done().unwrap() && receiving_many.is_done().unwrap()) {
+        std::thread::yield_now();
+    }
+    assert_eq!((receiving.is_done(), receiving.is_done()), (Ok(true), Ok(true)));
+    assert_eq!((receiving_many.is_done(), receiving_many.is_done()), (Ok(true), Ok(true)));
+    for receiving in [receiving, receiving_many] {
+        let error = receiving.finish().unwrap_err();
+        assert!(matches!(error, Error::Pack(PackError::InvalidValue { offset: 0, found: 2, .. })), "{error}");
+    }
+    assert_eq!((flags, many), ([true; 3], vec![true; 7]));
 }
 
-/// Requests that outlive MPI return errors, and do not end the program.
+/// Transfers that outlive MPI return errors, and do not end the program.
 pub fn after_the_end() {
     let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    let other = world.process_at_rank((world.rank() + 1) % world.size());
-    let number: &'static u64 = Box::leak(Box::new(7));
-    let mut kept = Vec::new();
-    let mut receives = Vec::new();
-    for _ in 0..2 {
-        kept.push(other.immediate_send_packed(StaticScope, number).unwrap());
-        let into: &'static mut u64 = Box::leak(Box::new(0));
-        receives.push(other.immediate_receive_values_into_with_tag(StaticScope, into, 99).unwrap());
+    let world = Comm::from(universe.world());
+    let other = world.peer((world.rank() + 1) % world.size());
+    let (mut sends, mut receives) = (Vec::new(), Vec::new());
+    let (mut places, mut values) = ([0u64; 3], Vec::new());
+    for place in &mut places {
+        sends.push(other.start().send(&7u64).unwrap());
+        receives.push(other.tag(99).start().receive_into(place).unwrap());
+        values.push(other.tag(99).start().receive::<String>().unwrap());
     }
-    let mut into = [0u64; 1];
-    for _ in 0..2 {
-        world.any_process().receive_values_into_with_tag(&mut into, 0).unwrap();
+    for _ in 0..3 {
+        assert_eq!(world.any().tag(0).receive::<u64>().unwrap().0, 7);
     }
     drop(universe);
-    assert_eq!(kept.pop().unwrap().wait(), Err(Error::Finalized));
+    assert_eq!(sends[0].is_done(), Err(Error::Finalized));
+    assert_eq!(sends.pop().unwrap().finish(), Err(Error::Finalized));
     assert_eq!(receives[0].is_done(), Err(Error::Finalized));
-    assert_eq!(receives.pop().unwrap().wait().map(|_| ()), Err(Error::Finalized));
-    drop((kept, receives));
+    assert_eq!(receives.pop().unwrap().finish(), Err(Error::Finalized));
+    assert_eq!(values[0].is_done(), Err(Error::Finalized));
+    assert_eq!(values.pop().unwrap().finish(), Err(Error::Finalized));
+    drop((sends, receives, values));
+    assert_eq!(places, [0; 3]);
+    assert_eq!(other.send(&7u64), Err(Error::Finalized));
 }
 
 /// Below `MPI_THREAD_SERIALIZED`, every call on a thread other than the main one is an error.
@@ -233,19 +252,35 @@ pub fn one_thread() {
     let shared = Shared(&world);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let world = shared.get();
-            let own = world.process_at_rank(0);
-            assert_eq!(own.send_packed(&1u8), Err(Error::Thread));
-            assert_eq!(own.receive_values_into(&mut 1u8).map(|_| ()), Err(Error::Thread));
-            assert_eq!(world.all_gather_packed(&1u8, &mut 1u8), Err(Error::Thread));
-            assert_eq!(wire::attach(world), Err(Error::Thread));
-            assert_eq!(<(u8, f64)>::datatype().map(|_| ()), Err(Error::Thread));
+            let world = Comm::from(shared.get());
+            let own = world.peer(0);
+            let mut place = 1u8;
+            let results = [
+                own.send(&1u8),
+                own.receive::<u8>().map(drop),
+                own.receive_into(&mut place),
+                own.try_receive::<u8>().map(drop),
+                own.start().send(&1u8).map(drop),
+                own.start().receive_into(&mut place).map(drop),
+                world.any().probe().map(drop),
+                world.exchange([(0, &1u8)], [(0, &mut place)]),
+                world.scope(|scope| scope.peer(0).send(&1u8)),
+                world.broadcast(0, Some(1u8)).map(drop),
+                world.all_gather(&1u8).map(drop),
+                world.all_gather_into(&1u8, &mut place),
+                world.all_reduce(&1u8, |a, b| a + b).map(drop),
+                world.neighbours().all_gather(&1u8).map(drop),
+                world.attach(),
+                <(u8, f64)>::datatype().map(drop),
+            ];
+            assert!(results.iter().all(|result| *result == Err(Error::Thread)), "{results:?}");
             let n = 3;
             let layout = layout!(f64[n][n] => [.., 0]).unwrap();
-            assert_eq!(layout.datatype().map(|_| ()), Err(Error::Thread));
+            assert_eq!(layout.datatype().map(drop), Err(Error::Thread));
         });
     });
-    world.all_gather_packed(&1u8, &mut vec![1u8; world.size() as usize]).unwrap();
+    let world = Comm::from(world);
+    world.all_gather_into(&1u8, &mut vec![1u8; world.size()][..]).unwrap();
     drop(universe);
 }
 
@@ -267,8 +302,9 @@ struct Flagged {
 
 /// Types that travel as bytes arrive unchanged on every wire, and through plain calls.
 pub fn blocks(world: &SimpleCommunicator) {
-    wire::attach(world).unwrap();
-    let other = world.process_at_rank(1 - world.rank());
+    let world = &Comm::from(world);
+    world.attach().unwrap();
+    let plain = world.process_at_rank(1 - world.rank() as i32);
     for n in [1usize, 3, 9, 16, 144, 3000] {
         let own = |i: usize| Block { value: i as f64 + 0.5, tag: i as u8 };
         let flagged = |i: usize| Flagged { value: i as f64, flag: i % 3 == 0 };
@@ -281,49 +317,54 @@ pub fn blocks(world: &SimpleCommunicator) {
         let nothing = Block { value: -1.0, tag: 99 };
         let no_flag = Flagged { value: -1.0, flag: true };
         for wire in super::WIRES.into_iter().chain([Wire::Bytes]) {
-            let is_whole = wire == Wire::Bytes;
+            let (other, is_whole) = (world.peer(1 - world.rank()).wire(wire), wire == Wire::Bytes);
             if world.rank() == 0 {
-                other.send_over(wire, &values).unwrap();
-                other.send_over(wire, &flags).unwrap();
+                other.send(&values).unwrap();
+                other.send(&flags).unwrap();
                 if !is_whole {
-                    other.send_over(wire, &column.of(&matrix).unwrap()).unwrap();
-                    other.send_over(wire, &flag_column.of(&flag_matrix).unwrap()).unwrap();
-                    other.send_over(wire, &values).unwrap();
+                    other.send(&column.of(&matrix).unwrap()).unwrap();
+                    other.send(&flag_column.of(&flag_matrix).unwrap()).unwrap();
+                    other.send(&values).unwrap();
                 }
                 continue;
             }
             let mut into = vec![nothing; n];
-            other.receive_over(wire, &mut into).unwrap();
+            other.receive_into(&mut into[..]).unwrap();
             assert_eq!(into, values, "{wire:?} {n}");
             let mut into = vec![no_flag; n];
-            other.receive_over(wire, &mut into).unwrap();
+            other.receive_into(&mut into[..]).unwrap();
             assert_eq!(into, flags, "{wire:?} {n}");
             if !is_whole {
                 let mut into = vec![nothing; n * 4];
-                other.receive_over(wire, &mut column.of_mut(&mut into).unwrap()).unwrap();
+                other.receive_into(&mut column.of_mut(&mut into).unwrap()).unwrap();
                 for (i, block) in into.iter().enumerate() {
                     assert_eq!(*block, if i % 4 == 1 { own(i) } else { nothing }, "{wire:?} {n} {i}");
                 }
                 let mut into = vec![no_flag; n * 4];
-                other.receive_over(wire, &mut flag_column.of_mut(&mut into).unwrap()).unwrap();
+                other.receive_into(&mut flag_column.of_mut(&mut into).unwrap()).unwrap();
                 for (i, block) in into.iter().enumerate() {
                     assert_eq!(*block, if i % 4 == 1 { flagged(i) } else { no_flag }, "{wire:?} {n} {i}");
                 }
                 // A slice is received into a column.
                 let mut into = vec![nothing; n * 4];
-                other.receive_over(wire, &mut column.of_mut(&mut into).unwrap()).unwrap();
+                other.receive_into(&mut column.of_mut(&mut into).unwrap()).unwrap();
                 assert!(into.iter().skip(1).step_by(4).copied().eq(values.iter().copied()));
             }
         }
+        let other = world.peer(1 - world.rank());
         if world.rank() == 0 {
-            other.send(&values[..]);
-            other.send_packed(&values).unwrap();
+            plain.send(&values[..]);
+            plain.send(&values[..]);
+            other.send(&values).unwrap();
         } else {
             let mut into = vec![nothing; n];
-            other.receive_values_into(&mut into).unwrap();
+            other.receive_into(&mut into[..]).unwrap();
+            assert_eq!(into, values, "{n}");
+            let mut into = vec![nothing; 2];
+            other.receive_into(&mut into).unwrap();
             assert_eq!(into, values, "{n}");
             let mut into = vec![nothing; n];
-            other.receive_into(&mut into[..]);
+            plain.receive_into(&mut into[..]);
             assert_eq!(into, values, "{n}");
         }
     }
@@ -347,20 +388,21 @@ struct Marked {
 
 /// A contiguous part need not begin at its first value, which may have no size or may lie elsewhere.
 pub fn contiguous(world: &SimpleCommunicator) {
-    let other = world.process_at_rank(1 - world.rank());
+    let world = &Comm::from(world);
     let node = |value| Node { neighbours: vec![1, 2, 3], name: "name".to_owned(), data: [value; 4000] };
     let whole = layout!(Node[2] => [1]);
     let parts = layout!(Marked[2] => [1].marker + [0].data);
     for wire in [Wire::Typed, Wire::Packed, Wire::Auto] {
+        let other = world.peer(1 - world.rank()).wire(wire);
         let mut nodes = [node(1), node(2)];
         let mut marked = Box::new([Marked { data: [3; 40_000], marker: () }; 2]);
         if world.rank() == 0 {
-            other.send_over(wire, &whole.of(&nodes)).unwrap();
-            other.send_over(wire, &parts.of(&marked)).unwrap();
+            other.send(&whole.of(&nodes)).unwrap();
+            other.send(&parts.of(&marked)).unwrap();
         } else {
             (nodes[1].data, marked[0].data) = ([0; 4000], [0; 40_000]);
-            other.receive_values_into(&mut whole.of_mut(&mut nodes)).unwrap();
-            other.receive_values_into(&mut parts.of_mut(&mut marked)).unwrap();
+            other.receive_into(&mut whole.of_mut(&mut nodes)).unwrap();
+            other.receive_into(&mut parts.of_mut(&mut marked)).unwrap();
         }
         for (i, node) in nodes.iter().enumerate() {
             assert_eq!((&node.neighbours[..], node.name.as_str()), (&[1, 2, 3][..], "name"));

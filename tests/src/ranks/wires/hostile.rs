@@ -1,22 +1,18 @@
 //! Hostile peers: messages of wrong lengths, malformed segments, and announced bytes that do not come. Each
 //! must cause an error and nothing else.
 
-use std::{cell::Cell, os::raw::c_int, ptr};
+use std::{os::raw::c_int, ptr};
 
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
-    Error, Wire, layout,
+    Comm, Error, Peer, Wire, layout,
     pack::{DataMut, Plan},
-    traits::*,
-    wire,
-    wire::send_receive_over,
 };
 use dtype_tests::{is_intel, is_library, is_long};
 use mpi::{
-    collective::Root,
     ffi::{self, MPI_Comm},
     raw::AsRaw,
-    request::scope,
-    topology::{AsCommunicator, Color, Process, SimpleCommunicator},
+    topology::SimpleCommunicator,
     traits::*,
 };
 
@@ -24,7 +20,7 @@ use crate::spy;
 
 /// Sends messages of any length to every kind of receiver.
 pub fn lengths(world: &SimpleCommunicator) {
-    let other = world.process_at_rank(1 - world.rank());
+    let world = &Comm::from(world);
     let mut lengths: Vec<usize> = (0..=200_000).step_by(if is_long() { 1 } else { 331 }).collect();
     for near in [8, 24, 64, 66, 128, 300, 4096, 16_384, 65_536, 131_072] {
         lengths.extend(near - 3..near + 4);
@@ -32,61 +28,63 @@ pub fn lengths(world: &SimpleCommunicator) {
     lengths.extend([1 << 20, (1 << 20) + 1, 9 << 20]);
     let bytes = vec![2u8; 10 << 20];
     for length in lengths {
-        for kind in 0..KINDS {
+        for kind in 0..KINDS + MAKING_KINDS {
             if world.rank() == 0 {
                 if length % 2 == 0 {
-                    other.send_packed(&bytes[..length]).unwrap();
+                    world.peer(1).send(&bytes[..length]).unwrap();
                 } else {
-                    other.send(&bytes[..length]);
+                    world.process_at_rank(1).send(&bytes[..length]);
                 }
             } else {
-                let right = receive_as(&other, kind, length);
+                let from = world.peer(0);
+                let right = match kind.checked_sub(KINDS) {
+                    None => receive_as(from, kind, length),
+                    Some(kind) => make_as(from, kind, length),
+                };
                 assert!(right, "{length} bytes into a receiver of kind {kind}");
             }
         }
     }
 }
 
+/// The number of kinds of receivers that take a message of exactly their size.
 const KINDS: usize = 7;
 
 /// Receives a message into a receiver of some kind. Returns `true` if the result is the right values or the
 /// right error, and no other byte has changed.
-fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
+fn receive_as(from: Peer<'_>, kind: usize, length: usize) -> bool {
     // The destination lies between bytes that must not change.
     let mut memory = [5u8; 600];
     let (before, rest) = memory.split_at_mut(200);
     let (into, after) = rest.split_at_mut(200);
     let mut flags = [true; 24];
     let (expected, result) = match kind {
-        0 => (8, from.receive_values_into(&mut into[..8])),
-        1 => (66, from.receive_values_into(&mut into[..66])),
-        2 => (24, from.receive_values_into(&mut flags)),
+        0 => (8, from.receive_into(&mut into[..8])),
+        1 => (66, from.receive_into(&mut into[..66])),
+        2 => (24, from.receive_into(&mut flags)),
         3 | 4 => {
             let expected = if kind == 3 { 8 } else { 128 };
-            let result = scope(|scope| {
-                let mut receive = from.immediate_receive_values_into(scope, &mut into[..expected]).unwrap();
-                while kind == 4 && matches!(receive.is_done(), Ok(false)) {
-                    std::thread::yield_now();
-                }
-                receive.wait()
-            });
-            (expected, result)
+            let mut receiving = from.start().receive_into(&mut into[..expected]).unwrap();
+            while kind == 4 && !receiving.is_done().unwrap() {
+                std::thread::yield_now();
+            }
+            (expected, receiving.finish())
         }
         5 => {
             let n = 10;
             let column = layout!(u8[n][n] => [.., 3]).unwrap();
-            (10, from.receive_values_into(&mut column.of_mut(&mut into[..100]).unwrap()))
+            (10, from.receive_into(&mut column.of_mut(&mut into[..100]).unwrap()))
         }
         _ => {
             let every_other = layout!(u8[20] => [..;2]);
             let plan = Plan::new(every_other.tree()).unwrap();
-            (10, from.receive_values_into(&mut DataMut::new(&plan, 1, into, 0).unwrap()))
+            (10, from.receive_into(&mut DataMut::new(&plan, 1, into, 0).unwrap()))
         }
     };
     let has_come = into.contains(&2);
     let right = match result {
-        Ok(_) => length == expected && kind != 2 && (has_come || length == 0),
-        Err(Error::InvalidValue { .. }) => kind == 2 && length == 24 && !has_come,
+        Ok(()) => length == expected && kind != 2 && (has_come || length == 0),
+        Err(Error::Pack(PackError::InvalidValue { .. })) => kind == 2 && length == 24 && !has_come,
         Err(Error::Fit { expected: own, found: Some(found), .. }) => {
             own == expected && found == length && length != expected && !has_come
         }
@@ -94,6 +92,54 @@ fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
         Err(_) => false,
     };
     right && flags == [true; 24] && before.iter().chain(after.iter()).all(|byte| *byte == 5)
+}
+
+/// The number of kinds of receivers that make a value of what arrives.
+const MAKING_KINDS: usize = 6;
+
+/// Makes a value of a message, of some kind. Returns `true` if the result is the right value or the right
+/// error.
+fn make_as(from: Peer<'_>, kind: usize, length: usize) -> bool {
+    const EIGHT: u64 = u64::from_ne_bytes([2; 8]);
+    let are_whole = |values: &[u64]| 8 * values.len() == length && values.iter().all(|value| *value == EIGHT);
+    let is_torn = |error: &Error| {
+        matches!(error, Error::Pack(PackError::Length { expected: 8, found, .. }) if *found == length)
+            && length % 8 > 0
+    };
+    match kind {
+        0 => match from.receive::<Vec<u64>>() {
+            Ok(values) => are_whole(&values),
+            Err(error) => is_torn(&error),
+        },
+        1 => match from.start().receive::<Vec<u64>>().unwrap().finish() {
+            Ok(values) => are_whole(&values),
+            Err(error) => is_torn(&error),
+        },
+        2 => {
+            let mut values = vec![7u64; 100];
+            match from.receive_into(&mut values) {
+                Ok(()) => are_whole(&values),
+                // A long vector may lend its memory.
+                Err(error) => is_torn(&error) && values == [7; 100],
+            }
+        }
+        3 => match from.receive::<u64>() {
+            Ok(value) => length == 8 && value == EIGHT,
+            Err(Error::Fit { expected: 8, found, .. }) => match found {
+                Some(found) => found == length && length != 8,
+                None => length > 8,
+            },
+            Err(_) => false,
+        },
+        4 => match from.receive::<Vec<bool>>() {
+            Ok(flags) => length == 0 && flags.is_empty(),
+            Err(error) => {
+                matches!(error, Error::Pack(PackError::InvalidValue { offset: 0, found: 2, .. }))
+                    && length > 0
+            }
+        },
+        _ => matches!(from.receive::<Option<String>>(), Err(Error::Message { from: Some(0), .. })),
+    }
 }
 
 /// The header of a first piece, as the hostile rank writes it.
@@ -123,14 +169,15 @@ fn throw(context: MPI_Comm, tag: c_int, bytes: &[u8]) {
 /// Malformed messages in the contexts of segments are errors, and the next message arrives.
 pub fn segments(world: &SimpleCommunicator) {
     const EXPECTED: usize = 900;
-    wire::attach(world).unwrap();
+    let world = &Comm::from(world);
+    world.attach().unwrap();
     // SAFETY: `attach` has just made these two communicators.
     let [first, rest] = unsafe {
         let mut made = [ffi::RSMPI_COMM_NULL; 2];
         (0..).zip(&mut made).for_each(|(i, made)| spy::c_made(i, made));
         made
     };
-    let other = world.process_at_rank(1 - world.rank());
+    let other = world.peer(1 - world.rank()).wire(Wire::Segments);
     let rounds = if is_long() { 100_000 } else { 20_000 };
     for round in 0..rounds as u64 {
         let number = round % 30_000;
@@ -181,16 +228,16 @@ pub fn segments(world: &SimpleCommunicator) {
                 }
                 // A well-formed message that fits: sent by hand, then by this library.
                 7 => throw_all(first, rest, &good, &packed[..EXPECTED], tag),
-                _ => other.send_over_with_tag(Wire::Segments, &packed[..EXPECTED], tag).unwrap(),
+                _ => other.tag(tag).send(&packed[..EXPECTED]).unwrap(),
             }
             continue;
         }
         let mut memory = [0u8; EXPECTED + 400];
         let result = if round % 2 == 0 {
-            other.receive_over(Wire::Segments, &mut memory[200..200 + EXPECTED])
+            other.receive_into(&mut memory[200..200 + EXPECTED])
         } else {
             let part = layout!(u8[1300] => [200..1100]);
-            other.receive_over(Wire::Segments, &mut part.of_mut(&mut memory))
+            other.receive_into(&mut part.of_mut(&mut memory))
         };
         let is_right = match kind {
             0..6 => matches!(result, Err(Error::Segment { rank: 0, .. })),
@@ -212,33 +259,40 @@ fn throw_all(first: MPI_Comm, rest: MPI_Comm, header: &Piece, packed: &[u8], tag
 /// One rank announces bytes in a collective call and sends fewer. The other ranks get an error, and the next
 /// call works.
 pub fn liars(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank(), world.size() as usize);
+    let world = &Comm::from(world);
+    let (rank, ranks) = (world.rank(), world.size());
     let mut all = vec![0u8; PART * ranks];
     for sent in [0, 1, 999, 1000, 1007] {
-        // Bytes that an earlier call has left in a buffer must not appear as received values.
-        world.all_gather_packed(&vec![0xAAu8; PART], &mut all).unwrap();
-        world.process_at_rank(world.size() - 1).broadcast_packed(&mut all[..PART]).unwrap();
-        // If the liar sends nothing at all, Open MPI waits forever in most calls, as if the liar made no
-        // call, and Intel MPI in this one, too.
-        let liar = Liar { world, sent: sent.max(1) };
-        let for_all = if is_intel() { sent.max(1) } else { sent };
-        Liar { world, sent: for_all }.gathers_for_all(&mut all);
-        world.barrier();
-        liar.gathers(&mut all);
-        world.barrier();
-        liar.scatters();
-        world.barrier();
-        liar.exchanges(&mut all);
-        world.barrier();
-        // If a broadcast has far too few bytes, the ranks choose different algorithms and wait for each
-        // other. In MPICH 5, a root that sends less than expected waits forever in its own call; a program in
-        // C does so, too.
-        if sent >= 999 && !is_library("MPICH", 5) {
-            liar.broadcasts();
+        for makes in [false, true] {
+            // Bytes that an earlier call has left in a buffer must not appear as received values.
+            world.all_gather_into(&vec![0xAAu8; PART], &mut all[..]).unwrap();
+            world.broadcast_into(ranks - 1, &mut all[..PART]).unwrap();
+            // If the liar sends nothing at all, Open MPI waits forever in most calls, as if the liar made no
+            // call, and Intel MPI in this one, too.
+            let liar = Liar { world, sent: sent.max(1), makes };
+            let for_all = if is_intel() { sent.max(1) } else { sent };
+            Liar { sent: for_all, ..liar }.gathers_for_all(&mut all);
             world.barrier();
+            liar.gathers(&mut all);
+            world.barrier();
+            if makes {
+                liar.scatters_each();
+            } else {
+                liar.scatters();
+            }
+            world.barrier();
+            liar.exchanges(&mut all);
+            world.barrier();
+            // If a broadcast has far too few bytes, the ranks choose different algorithms and wait for each
+            // other. In MPICH 5, a root that sends less than expected waits forever in its own call; a
+            // program in C does so, too.
+            if sent >= 999 && !is_library("MPICH", 5) {
+                liar.broadcasts();
+                world.barrier();
+            }
+            world.all_gather_into(&vec![rank as u8; PART], &mut all[..]).unwrap();
+            assert!(all.chunks(PART).enumerate().all(|(i, part)| part.iter().all(|byte| *byte == i as u8)));
         }
-        world.all_gather_packed(&vec![rank as u8; PART], &mut all).unwrap();
-        assert!(all.chunks(PART).enumerate().all(|(i, part)| part.iter().all(|byte| *byte == i as u8)));
     }
 }
 
@@ -265,9 +319,13 @@ fn byte() -> ffi::MPI_Datatype {
 }
 
 /// The last rank, which sends `sent` bytes instead of `SEALED`.
+#[derive(Clone, Copy)]
 struct Liar<'a> {
-    world: &'a SimpleCommunicator,
+    world: &'a Comm<&'a SimpleCommunicator>,
     sent: c_int,
+    /// `true` if the other ranks make values of what arrives, and do not receive it into memory that is
+    /// there.
+    makes: bool,
 }
 
 /// Checks that the result is an error for announced bytes that did not come, and that nothing was written.
@@ -279,10 +337,6 @@ fn announced(result: &Result<(), Error>, into: &[u8]) {
 }
 
 impl Liar<'_> {
-    fn ranks(&self) -> usize {
-        self.world.size() as usize
-    }
-
     fn lies(&self) -> bool {
         self.world.rank() == self.world.size() - 1
     }
@@ -290,14 +344,15 @@ impl Liar<'_> {
     /// Returns the number of bytes that this rank sends to each rank: `SEALED` to itself, and `sent` to
     /// others.
     fn fewer(&self) -> Vec<c_int> {
-        let mut counts = vec![self.sent; self.ranks()];
-        counts[self.world.rank() as usize] = SEALED;
+        let mut counts = vec![self.sent; self.world.size()];
+        counts[self.world.rank()] = SEALED;
         counts
     }
 
     fn counts(&self) -> (Vec<c_int>, Vec<c_int>, Vec<u8>) {
-        let starts = (0..self.world.size()).map(|i| i * SEALED).collect();
-        (vec![SEALED; self.ranks()], starts, vec![3; SEALED as usize * self.ranks()])
+        let ranks = self.world.size();
+        let starts = (0..ranks as c_int).map(|i| i * SEALED).collect();
+        (vec![SEALED; ranks], starts, vec![3; SEALED as usize * ranks])
     }
 
     /// Takes part in the agreement on whether all ranks have the same number of bytes, and denies that they
@@ -319,7 +374,7 @@ impl Liar<'_> {
 
     /// Sends the size of this rank's part to a root.
     fn tells(&self, root: c_int, drawn: u64) {
-        let (own, mut all) = ([PART as u64, drawn], vec![0u64; 2 * self.ranks()]);
+        let (own, mut all) = ([PART as u64, drawn], vec![0u64; 2 * self.world.size()]);
         let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
         // SAFETY: `all` holds two numbers of each rank.
         unsafe {
@@ -332,13 +387,19 @@ impl Liar<'_> {
     fn gathers_for_all(&self, all: &mut [u8]) {
         all.fill(1);
         if !self.lies() {
-            return announced(&self.world.all_gather_packed(&vec![2u8; PART], all), all);
+            let own = vec![2u8; PART];
+            let result = if self.makes {
+                self.world.all_gather(&own).map(drop)
+            } else {
+                self.world.all_gather_into(&own, all)
+            };
+            return announced(&result, all);
         }
         let drawn = self.agrees(0);
         let (mut counts, starts, mut into) = self.counts();
-        counts[self.world.rank() as usize] = self.sent;
+        counts[self.world.rank()] = self.sent;
         let own = vec![2u8; SEALED as usize];
-        let (told, mut others) = ([PART as u64, drawn], vec![0u64; 2 * self.ranks()]);
+        let (told, mut others) = ([PART as u64, drawn], vec![0u64; 2 * self.world.size()]);
         // SAFETY: `others` and `into` have space for the numbers and parts of all ranks.
         unsafe {
             let (from, to) = (told.as_ptr().cast(), others.as_mut_ptr().cast());
@@ -353,10 +414,8 @@ impl Liar<'_> {
     /// Gathers on the first rank, with the lie in the last rank's part.
     fn gathers(&self, all: &mut [u8]) {
         all.fill(1);
-        let (root, own) = (self.world.process_at_rank(0), vec![2u8; SEALED as usize]);
-        if self.world.rank() == 0 {
-            announced(&root.gather_packed_into_root(&own[..PART], all), all);
-        } else if self.lies() {
+        let own = vec![2u8; SEALED as usize];
+        if self.lies() {
             let drawn = self.agrees(0);
             self.tells(0, drawn);
             let (from, none) = (own.as_ptr().cast(), ptr::null_mut());
@@ -365,8 +424,18 @@ impl Liar<'_> {
                 let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
                 ffi::MPI_Gatherv(from, self.sent, byte, none, ptr::null(), ptr::null(), byte, 0, world);
             }
+            return;
+        }
+        let is_root = self.world.rank() == 0;
+        let result = if self.makes {
+            self.world.gather(0, &own[..PART].to_vec()).map(drop)
         } else {
-            root.gather_packed(&own[..PART]).unwrap();
+            self.world.gather_into(0, &own[..PART], is_root.then_some(&mut *all))
+        };
+        if is_root {
+            announced(&result, all);
+        } else {
+            result.unwrap();
         }
     }
 
@@ -375,10 +444,11 @@ impl Liar<'_> {
         let root = self.world.size() - 1;
         if !self.lies() {
             let mut part = [1u8; PART];
-            let result = self.world.process_at_rank(root).scatter_packed_into(&mut part);
+            let result = self.world.scatter_into::<[u8], _>(root, None, &mut part);
             return announced(&result, &part);
         }
-        let total = (PART * self.ranks()) as u64;
+        let root = root as c_int;
+        let total = (PART * self.world.size()) as u64;
         let drawn = self.agrees(total);
         self.reduces(&[PART as u64], &mut [0], sum());
         self.tells(root, drawn);
@@ -392,13 +462,41 @@ impl Liar<'_> {
         }
     }
 
+    /// Scatters values from the last rank, which lies to all others. The ranks do not know the sizes.
+    fn scatters_each(&self) {
+        let root = self.world.size() - 1;
+        if !self.lies() {
+            return announced(&self.world.scatter::<Vec<u8>>(root, None).map(drop), &[]);
+        }
+        let (root, ranks, bytes) =
+            (root as c_int, self.world.size(), SEALED as u64 * self.world.size() as u64);
+        let (told, mut own) = ([PART as u64, DRAWN, bytes].repeat(ranks), [0u64; 3]);
+        let (_, starts, from) = self.counts();
+        let (fewer, mut part) = (self.fewer(), [0u8; SEALED as usize]);
+        // SAFETY: `told` has three numbers for each rank, and `from` has `SEALED` bytes. `own` and `part`
+        // have space for the numbers and the part of this rank.
+        unsafe {
+            let (byte, number, world) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_UINT64_T, self.world.as_raw());
+            let (told, own) = (told.as_ptr().cast(), own.as_mut_ptr().cast());
+            ffi::MPI_Scatter(told, 3, number, own, 3, number, root, world);
+            let (from, to) = (from.as_ptr().cast(), part.as_mut_ptr().cast());
+            ffi::MPI_Scatterv(from, fewer.as_ptr(), starts.as_ptr(), byte, to, SEALED, byte, root, world);
+        }
+    }
+
     /// Broadcasts from the last rank, which lies to all others.
     fn broadcasts(&self) {
         let root = self.world.size() - 1;
         let mut values = vec![1u8; PART];
         if !self.lies() {
-            return announced(&self.world.process_at_rank(root).broadcast_packed(&mut values), &values);
+            let result = if self.makes {
+                self.world.broadcast::<Vec<u8>>(root, None).map(drop)
+            } else {
+                self.world.broadcast_into(root, &mut values[..])
+            };
+            return announced(&result, &values);
         }
+        let root = root as c_int;
         // The first message has no values, only the header and the seal.
         let mut first = [0u8; 1024];
         first[..40].copy_from_slice(
@@ -421,20 +519,26 @@ impl Liar<'_> {
         for largest in [PART as u64, u64::MAX] {
             all.fill(1);
             if !self.lies() {
-                announced(&self.world.all_to_all_packed(&vec![2u8; all.len()], all), all);
+                let own = vec![vec![2u8; PART]; self.world.size()];
+                let result = if self.makes {
+                    self.world.all_to_all(&own).map(drop)
+                } else {
+                    let mut places: Vec<_> = all.chunks_mut(PART).collect();
+                    self.world.all_to_all_into(&own, &mut places)
+                };
+                announced(&result, all);
                 continue;
             }
-            let drawn = self.agrees(0);
-            let bytes = SEALED as u64 * self.ranks() as u64;
+            let bytes = SEALED as u64 * self.world.size() as u64;
             // With up to 32 ranks, 2 KiB for each.
             let mut slot = [0u8; 2048];
             slot[..32]
-                .copy_from_slice([PART as u64, drawn, bytes, largest].map(u64::to_ne_bytes).as_flattened());
+                .copy_from_slice([PART as u64, DRAWN, bytes, largest].map(u64::to_ne_bytes).as_flattened());
             slot[32..32 + PART].fill(3);
-            slot[32 + PART..32 + SEALED as usize].copy_from_slice(&(drawn | 1).to_ne_bytes());
+            slot[32 + PART..32 + SEALED as usize].copy_from_slice(&(DRAWN | 1).to_ne_bytes());
             // Every byte that has not come differs from the announced one.
             slot[32 + self.sent as usize..32 + SEALED as usize].iter_mut().for_each(|byte| *byte = !*byte);
-            let (told, mut others) = (slot.repeat(self.ranks()), slot.repeat(self.ranks()));
+            let (told, mut others) = (slot.repeat(self.world.size()), slot.repeat(self.world.size()));
             let (byte, world) = (byte(), self.world.as_raw());
             // SAFETY: both buffers have 2 KiB for each rank.
             unsafe {
@@ -454,132 +558,5 @@ impl Liar<'_> {
                 ffi::MPI_Alltoallv(from, fewer.as_ptr(), starts, byte, to, counts, starts, byte, world);
             }
         }
-    }
-}
-
-/// A root, destination or source whose first answers are true, and whose later answers differ: another
-/// communicator with other ranks, or another rank.
-struct Fickle<'a> {
-    communicators: [&'a SimpleCommunicator; 2],
-    ranks: [i32; 2],
-    /// For the communicator and for the rank: 1 if a call has read it before, and 0 otherwise.
-    asked: [Cell<usize>; 2],
-}
-
-impl<'a> Fickle<'a> {
-    fn new(communicators: [&'a SimpleCommunicator; 2], ranks: [i32; 2]) -> Self {
-        Self { communicators, ranks, asked: Default::default() }
-    }
-
-    fn say<T: Copy>(&self, what: usize, answers: [T; 2]) -> T {
-        answers[self.asked[what].replace(1).min(1)]
-    }
-}
-
-impl AsCommunicator for Fickle<'_> {
-    type Out = SimpleCommunicator;
-    fn as_communicator(&self) -> &SimpleCommunicator {
-        self.say(0, self.communicators)
-    }
-}
-
-impl Root for Fickle<'_> {
-    fn root_rank(&self) -> i32 {
-        self.say(1, self.ranks)
-    }
-}
-
-impl Destination for Fickle<'_> {
-    fn destination_rank(&self) -> i32 {
-        self.say(1, self.ranks)
-    }
-}
-
-// SAFETY: no call of rsmpi receives from this source; the calls of this library never rely on two equal
-// answers.
-unsafe impl Source for Fickle<'_> {
-    fn source_rank(&self) -> i32 {
-        self.say(1, self.ranks)
-    }
-}
-
-/// Checks that each call reads a communicator or a rank only once: a second read would return another one.
-pub fn fickle(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank(), world.size());
-    let alone = world.split_by_color(Color::with_value(rank)).expect("every rank is in one");
-    wire::attach(world).unwrap();
-    // First every rank has a different number of values, then all ranks have the same number.
-    for of in [|rank: i32| rank as usize * 3000 + 1, |_: i32| 5000] {
-        let own = vec![rank as u8; of(rank)];
-        let all: Vec<u8> = (0..ranks).flat_map(|rank| vec![rank as u8; of(rank)]).collect();
-        let is_even = own.len() == 5000;
-        for root in 0..ranks {
-            for lie in [0, ranks - 1, rank, -1, i32::MAX] {
-                for communicators in [[world, &alone], [world, world]] {
-                    let root_of_call = || Fickle::new(communicators, [root, lie]);
-                    let (mut gathered, mut part) = (vec![99u8; all.len()], vec![99u8; own.len()]);
-                    if rank == root {
-                        root_of_call().gather_packed_into_root(&own, &mut gathered).unwrap();
-                        assert_eq!(gathered, all);
-                        root_of_call().scatter_packed_into_root(&all, &mut part).unwrap();
-                    } else {
-                        root_of_call().gather_packed(&own).unwrap();
-                        root_of_call().scatter_packed_into(&mut part).unwrap();
-                    }
-                    assert_eq!(part, own);
-                    gathered = if rank == root { all.clone() } else { vec![99; all.len()] };
-                    root_of_call().broadcast_packed(&mut gathered).unwrap();
-                    assert_eq!(gathered, all);
-                    if !is_even {
-                        continue;
-                    }
-                    let mut gathered = vec![99u8; all.len()];
-                    part.fill(99);
-                    // SAFETY: all ranks have the same number of bytes.
-                    unsafe {
-                        if rank == root {
-                            root_of_call().gather_packed_into_root_exact(&own, &mut gathered).unwrap();
-                            root_of_call().scatter_packed_into_root_exact(&all, &mut part).unwrap();
-                        } else {
-                            root_of_call().gather_packed_exact(&own).unwrap();
-                            root_of_call().scatter_packed_into_exact(&mut part).unwrap();
-                        }
-                        root_of_call().broadcast_packed_exact(&mut gathered).unwrap();
-                    }
-                    assert_eq!(part, own);
-                }
-            }
-        }
-    }
-    let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-    for wire in [Wire::Packed, Wire::Typed, Wire::Auto, Wire::Segments] {
-        for length in [3, 40_000, 500_000] {
-            let to = || Fickle::new([world, &alone], [next, -1]);
-            let from = || Fickle::new([world, &alone], [previous, i32::MAX]);
-            let (own, mut into) = (vec![rank as u8; length], vec![99u8; length]);
-            send_receive_over(wire, &own, &to(), &mut into, &from()).unwrap();
-            assert!(into.iter().all(|byte| *byte == previous as u8));
-            into.fill(99);
-            scope(|scope| {
-                let send = to().immediate_send_over_with_tag(scope, wire, &own, 0).unwrap();
-                if wire == Wire::Segments {
-                    from().receive_over(wire, &mut into).unwrap();
-                } else {
-                    from().immediate_receive_values_into(scope, &mut into).unwrap().wait().unwrap();
-                }
-                send.wait().unwrap();
-            });
-            assert!(into.iter().all(|byte| *byte == previous as u8));
-        }
-    }
-    // An invalid root is an error on every rank.
-    for root in [-1, -2, -3, -4, ranks, i32::MIN, i32::MAX] {
-        let no_root = || Fickle::new([world, world], [root; 2]);
-        let error = Err(Error::Rank { rank: root, ranks });
-        assert_eq!(no_root().gather_packed(&1u8), error);
-        assert_eq!(no_root().gather_packed_into_root(&1u8, &mut [0u8; 4]), error);
-        assert_eq!(no_root().scatter_packed_into(&mut 1u8), error);
-        assert_eq!(no_root().scatter_packed_into_root(&[1u8; 4], &mut 1u8), error);
-        assert_eq!(no_root().broadcast_packed(&mut 1u8), error);
     }
 }

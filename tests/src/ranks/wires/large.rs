@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use dtype_runtime::{MpiDatatype, Wire, layout, traits::*, wire};
+use dtype_runtime::{Comm, MpiDatatype, Wire, layout};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
 #[derive(MpiDatatype, Clone, Copy, PartialEq)]
@@ -20,18 +20,18 @@ fn page(i: usize) -> Page {
 /// Sends a message of more than 3 GiB on every wire.
 pub fn large(world: &SimpleCommunicator) {
     const COUNT: usize = (3 << 30) / size_of::<Page>() + 1000;
+    let world = &Comm::from(world);
     let mut pages = vec![page(0); COUNT];
-    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
-    wire::attach(world).unwrap();
+    world.attach().unwrap();
     for (round, wire) in super::WIRES.into_iter().enumerate() {
         if world.rank() == 0 {
             pages.iter_mut().enumerate().for_each(|(i, page)| {
                 page.numbers[510] = (i * (round + 1)) as u64;
                 page.mark = (i + round) as u8;
             });
-            receiver.send_over(wire, &pages).unwrap();
+            world.peer(1).wire(wire).send(&pages).unwrap();
         } else {
-            sender.receive_over(wire, &mut pages).unwrap();
+            world.peer(0).wire(wire).receive_into(&mut pages[..]).unwrap();
             for (i, page) in pages.iter().enumerate() {
                 assert_eq!((page.numbers[0], page.numbers[510]), (0, (i * (round + 1)) as u64), "{wire:?}");
                 assert_eq!(page.mark, (i + round) as u8, "{wire:?}");
@@ -44,49 +44,52 @@ pub fn large(world: &SimpleCommunicator) {
 pub fn beyond_counts(world: &SimpleCommunicator) {
     /// The number of pages on a rank. Two ranks have 2.2 GiB of packed bytes; one has an odd number of bytes.
     const COUNT: usize = 288_001;
-    let (rank, root) = (world.rank(), world.process_at_rank(0));
+    let world = &Comm::from(world);
+    let (rank, is_root) = (world.rank(), world.rank() == 0);
     {
         let mut bytes = vec![0u8; (1 << 31) + 12_345];
         for place in (7..bytes.len()).step_by(1 << 20) {
             bytes[place] = (place >> 20) as u8;
         }
-        if rank == 0 {
-            world.process_at_rank(1).send_over(Wire::Typed, &bytes).unwrap();
+        if is_root {
+            world.peer(1).wire(Wire::Typed).send(&bytes).unwrap();
+            world.peer(1).send(&bytes).unwrap();
         } else {
             let mut received = vec![1u8; bytes.len()];
-            root.receive_values_into(&mut received).unwrap();
+            world.peer(0).receive_into(&mut received[..]).unwrap();
+            assert!(received == bytes);
+            drop(received);
+            let received: Vec<u8> = world.peer(0).receive().unwrap();
             assert!(received == bytes);
         }
     }
-    let own = |rank: i32| -> Vec<Page> { (0..COUNT).map(|i| page(i + rank as usize)).collect() };
+    let own = |rank: usize| -> Vec<Page> { (0..COUNT).map(|i| page(i + rank)).collect() };
     let both = || [own(0), own(1)].concat();
-    let mut into = vec![page(0); if rank == 0 { 2 * COUNT } else { COUNT }];
-    if rank == 0 {
-        root.gather_packed_into_root(&own(0), &mut into).unwrap();
+    let mut into = vec![page(0); if is_root { 2 * COUNT } else { COUNT }];
+    world.gather_into(0, &own(rank), is_root.then_some(&mut into[..])).unwrap();
+    if is_root {
         assert!(into == both());
         into = own(5);
-        root.scatter_packed_into_root(&both(), &mut into).unwrap();
-    } else {
-        root.gather_packed(&own(1)).unwrap();
-        root.scatter_packed_into(&mut into).unwrap();
     }
+    world.scatter_into(0, is_root.then(both).as_ref(), &mut into[..]).unwrap();
     assert!(into == own(rank));
     drop(into);
-    let (messages, mut into) = if rank == 0 {
+    let (messages, mut into) = if is_root {
         ([vec![page(3)], both()], [vec![page(0)], vec![page(0); 2]])
     } else {
         ([vec![page(4); 2], Vec::new()], [vec![page(0); 2 * COUNT], Vec::new()])
     };
-    world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
-    assert!(into == if rank == 0 { [vec![page(3)], vec![page(4); 2]] } else { [both(), Vec::new()] });
+    world.all_to_all_into(&messages, &mut into.each_mut().map(Vec::as_mut_slice)).unwrap();
+    assert!(into == if is_root { [vec![page(3)], vec![page(4); 2]] } else { [both(), Vec::new()] });
 }
 
-/// Messages of more bytes than an unsigned int counts: a layout through rsmpi's calls, wires, and an
-/// immediate receive.
+/// Messages of more bytes than an unsigned int counts: a layout through rsmpi's calls, wires, and a receive
+/// that is started.
 pub fn beyond_4_gib(world: &SimpleCommunicator) {
     let n = (1 << 32) + black_box(17);
     let layout = layout!(u8[n] => [..]).unwrap();
-    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+    let world = &Comm::from(world);
+    let (sender, receiver) = (world.peer(0), world.peer(1));
     let places = || (7..n).step_by(1 << 20).chain([n - 1]);
     let mut bytes = vec![0u8; n];
     for round in 1..4 {
@@ -94,18 +97,16 @@ pub fn beyond_4_gib(world: &SimpleCommunicator) {
         if world.rank() == 0 {
             places().for_each(|place| bytes[place] = mark(place));
             match round {
-                1 => receiver.send(&layout.of(&bytes).unwrap()),
-                2 => receiver.send_over(Wire::Typed, &bytes).unwrap(),
-                _ => receiver.send_packed(&bytes).unwrap(),
+                1 => world.process_at_rank(1).send(&layout.of(&bytes).unwrap()),
+                2 => receiver.wire(Wire::Typed).send(&bytes).unwrap(),
+                _ => receiver.send(&bytes).unwrap(),
             }
             continue;
         }
         match round {
-            1 => drop(sender.receive_into(&mut layout.of_mut(&mut bytes).unwrap())),
-            2 => drop(sender.receive_values_into(&mut bytes).unwrap()),
-            _ => mpi::request::scope(|scope| {
-                sender.immediate_receive_values_into(scope, &mut bytes).unwrap().wait().unwrap();
-            }),
+            1 => drop(world.process_at_rank(0).receive_into(&mut layout.of_mut(&mut bytes).unwrap())),
+            2 => sender.receive_into(&mut bytes[..]).unwrap(),
+            _ => sender.start().receive_into(&mut bytes[..]).unwrap().finish().unwrap(),
         }
         assert!(places().all(|place| bytes[place] == mark(place)), "round {round}");
     }

@@ -6,12 +6,12 @@
 //! For a single source, the match does not depend on time. Receives from any source are made only in programs
 //! in which one rank sends.
 
-use dtype_runtime::{MpiDatatype, Wire, traits::*, wire};
+use dtype_runtime::{Any, Comm, FromMessage, MpiDatatype, Peer, Pending, Place, Wire, comm::Scope};
 use dtype_tests::is_long;
 use mpi::{
     point_to_point::Status,
     request::{LocalScope, scope},
-    topology::{AnyProcess, Process, SimpleCommunicator},
+    topology::SimpleCommunicator,
     traits::*,
 };
 
@@ -53,9 +53,9 @@ impl Random {
 /// The order of the calls in a program, in which no rank waits forever.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Style {
-    /// Immediate sends first, then all receives.
+    /// Sends that are started first, then all receives.
     Started,
-    /// Immediate receives first, then blocking sends.
+    /// Receives that are started first, then blocking sends.
     Posted,
     /// One message after another, in the same order on all ranks.
     Ordered,
@@ -63,30 +63,58 @@ enum Style {
 
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    from: i32,
-    to: i32,
+    from: usize,
+    to: usize,
     tag: i32,
     /// The number of bytes, or of `Mixed` values.
     count: usize,
     is_mixed: bool,
     /// The wire, or `None` for a plain call.
     wire: Option<Wire>,
-    immediately: bool,
+    sent: Sent,
     which: u64,
 }
 
+/// The way in which a message is sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Sent {
+    Waiting,
+    Synchronous,
+    Started,
+    Scoped,
+}
+
+/// The way in which a message is received.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum How {
-    Waiting,
-    Immediate,
-    Plain,
-    PlainImmediate,
+    /// Into a slice.
+    Into,
+    /// Into a vector, which takes what comes.
+    IntoVec,
+    /// As a new vector.
+    Value,
+    /// As a new vector, once it has arrived.
+    Tried,
+    /// Into a slice, once it has arrived.
     Probed,
+    /// Into a slice, by a receive that was started.
+    Started,
+    /// Into a slice, by a receive of a scope.
+    Scoped,
+    /// Into a vector, by a receive that was started. MPI has no such receive, so calls of this library look
+    /// for the message. Plain calls do not.
+    StartedVec,
+    ScopedVec,
+    /// As a new vector, by a receive that was started.
+    StartedValue,
+    Plain,
+    PlainStarted,
+    PlainProbed,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Receive {
-    source: Option<i32>,
+    source: Option<usize>,
     tag: Option<i32>,
     how: How,
     message: Message,
@@ -98,6 +126,8 @@ struct Program {
     messages: Vec<Message>,
     /// `true` if a receive may be from any source, so that no other program may run at the same time.
     alone: bool,
+    /// `true` if there are no plain calls.
+    pure: bool,
 }
 
 impl Message {
@@ -119,27 +149,36 @@ impl Message {
 }
 
 impl Program {
-    fn new(seed: u64, ranks: i32, tags: &[i32]) -> Self {
+    fn new(seed: u64, ranks: usize, tags: &[i32]) -> Self {
         let mut random = Random::of(seed);
         let style = match random.below(if ranks == 1 { 2 } else { 3 }) {
             0 => Style::Started,
             1 => Style::Posted,
             _ => Style::Ordered,
         };
-        let one_sends = random.one_in(3);
-        let sender = random.below(ranks as usize) as i32;
+        let (one_sends, pure) = (random.one_in(3), random.one_in(2));
+        let sender = random.below(ranks);
         let messages = (0..=random.below(9)).map(|i| {
-            let from = if one_sends { sender } else { random.below(ranks as usize) as i32 };
-            let to = match random.below(ranks as usize) as i32 {
+            let from = if one_sends { sender } else { random.below(ranks) };
+            let to = match random.below(ranks) {
                 to if to == from && style == Style::Ordered => (from + 1) % ranks,
                 to => to,
             };
             let wire = match random.below(8) {
-                0 => None,
+                0 if !pure => None,
                 1 => Some(Wire::Typed),
                 2 | 3 => Some(Wire::Auto),
-                4 if style != Style::Posted => Some(Wire::Segments),
+                // Segments are sent only while a call waits.
+                4 if style == Style::Ordered => Some(Wire::Segments),
                 _ => Some(Wire::Packed),
+            };
+            let sent = match (style, wire) {
+                (Style::Started, None) => Sent::Started,
+                // What is started is packed. A scope sends from where the values are.
+                (Style::Started, Some(Wire::Typed)) => Sent::Scoped,
+                (Style::Started, Some(_)) => [Sent::Started, Sent::Scoped][random.below(2)],
+                (_, Some(Wire::Typed | Wire::Packed | Wire::Auto)) if random.one_in(6) => Sent::Synchronous,
+                (_, _) => Sent::Waiting,
             };
             Message {
                 from,
@@ -148,16 +187,16 @@ impl Program {
                 count: size(&mut random),
                 is_mixed: random.one_in(3),
                 wire,
-                immediately: style == Style::Started,
+                sent,
                 which: seed.wrapping_mul(100) + i as u64,
             }
         });
         let messages = messages.collect();
-        Self { style, messages, alone: one_sends }
+        Self { style, messages, alone: one_sends, pure }
     }
 
     /// Returns the receives of a rank, in the order in which they are posted.
-    fn receives(&self, seed: u64, rank: i32, any_tag: bool) -> Vec<Receive> {
+    fn receives(&self, seed: u64, rank: usize, any_tag: bool) -> Vec<Receive> {
         let incoming: Vec<Message> =
             self.messages.iter().filter(|message| message.to == rank).copied().collect();
         let mut random = Random::of(seed ^ (rank as u64 + 77) << 32);
@@ -176,7 +215,11 @@ impl Program {
                         && tag.is_none_or(|tag| tag == message.tag)
                 })?;
                 let message = left.remove(first);
-                Some(Receive { source, tag, how: self.how(&message, &mut random), message })
+                // If no call receives the message from any rank, its sender is named. The match is the same.
+                let of_any = source.map_or_else(|| self.calls_of_any(&message), |_| Vec::new());
+                let source = if of_any.is_empty() { Some(message.from) } else { None };
+                let calls = if of_any.is_empty() { self.calls(&message) } else { of_any };
+                Some(Receive { source, tag, how: calls[random.below(calls.len())], message })
             });
             if let Some(receives) = receives.collect() {
                 return receives;
@@ -185,20 +228,41 @@ impl Program {
         unreachable!("receives without wildcards take all messages")
     }
 
-    fn how(&self, message: &Message, random: &mut Random) -> How {
+    /// Returns the calls that receive a message from any rank.
+    fn calls_of_any(&self, message: &Message) -> Vec<How> {
+        let is_there = |how: &How| {
+            use How::{Into, IntoVec, Plain, PlainProbed, PlainStarted, Probed, Tried, Value};
+            matches!(how, Into | IntoVec | Value | Tried | Probed | Plain | PlainStarted | PlainProbed)
+        };
         if message.on_segments() {
-            return How::Waiting;
+            return Vec::new();
+        }
+        self.calls(message).into_iter().filter(is_there).collect()
+    }
+
+    /// Returns the calls that receive a message from its sender.
+    fn calls(&self, message: &Message) -> Vec<How> {
+        if message.on_segments() {
+            return vec![How::Into];
+        }
+        let mut calls = vec![How::Started, How::Scoped];
+        if self.style != Style::Posted {
+            calls.extend([How::Into, How::IntoVec, How::Value, How::Tried, How::Probed]);
+        }
+        if self.pure {
+            calls.extend([How::StartedVec, How::ScopedVec, How::StartedValue]);
+            return calls;
         }
         // MPICH 4 and 5 report an error if a plain call receives a long packed message of structs.
         let is_plain =
             !message.is_mixed || message.count < 500 || matches!(message.wire, None | Some(Wire::Typed));
-        match (random.below(8), self.style) {
-            (0, Style::Posted) | (1, _) if is_plain => How::PlainImmediate,
-            (_, Style::Posted) | (3..=5, _) => How::Immediate,
-            (0, _) if is_plain => How::Plain,
-            (2, _) if is_plain => How::Probed,
-            _ => How::Waiting,
+        if is_plain {
+            calls.push(How::PlainStarted);
+            if self.style != Style::Posted {
+                calls.extend([How::Plain, How::PlainProbed]);
+            }
         }
+        calls
     }
 }
 
@@ -254,85 +318,215 @@ impl Room {
     }
 }
 
-/// The source of a receive.
-enum From<'a> {
-    One(Process<'a>),
-    Any(AnyProcess<'a>),
+/// A value of a message.
+trait Value: MpiDatatype + FromMessage + Equivalence + Clone + Default {}
+
+impl Value for u8 {}
+impl Value for Mixed {}
+
+/// The source of a receive. Its calls return the rank of the sender.
+enum From<'c> {
+    One(Peer<'c>),
+    Any(Any<'c>),
 }
 
-type Pending<'a> = Box<dyn FnOnce() -> Option<Status> + 'a>;
+impl From<'_> {
+    fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> usize {
+        match self {
+            Self::One(peer) => {
+                peer.receive_into(place).unwrap();
+                peer.rank()
+            }
+            Self::Any(any) => any.receive_into(place).unwrap().rank(),
+        }
+    }
 
-/// Receives with the call that `receive` names. Returns an immediate receive as an error, to be completed
-/// later.
-fn receive<'a, S: Source>(
+    fn receive<T: FromMessage>(&self) -> (T, usize) {
+        match self {
+            Self::One(peer) => (peer.receive().unwrap(), peer.rank()),
+            Self::Any(any) => {
+                let (value, from) = any.receive().unwrap();
+                (value, from.rank())
+            }
+        }
+    }
+
+    fn try_receive<T: FromMessage>(&self) -> (T, usize) {
+        loop {
+            let found = match self {
+                Self::One(peer) => peer.try_receive().unwrap().map(|value| (value, peer.rank())),
+                Self::Any(any) => any.try_receive().unwrap().map(|(value, from)| (value, from.rank())),
+            };
+            if let Some(found) = found {
+                return found;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until a message has arrived. Returns its sender and its tag.
+    fn probe<T: Value>(&self, count: usize) -> (Peer<'_>, i32) {
+        loop {
+            let found = match self {
+                Self::One(peer) => peer.probe().unwrap(),
+                Self::Any(any) => any.probe().unwrap(),
+            };
+            if let Some(arrived) = found {
+                assert_eq!(arrived.count::<T>().unwrap(), count);
+                return (arrived.from(), arrived.tag());
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// The end of a call that was started.
+type End<'s> = Box<dyn FnOnce() + 's>;
+
+/// The communicators of the calls of a program.
+struct Calls<'s, 'env> {
+    world: &'env Comm<&'env SimpleCommunicator>,
+    scope: &'s Scope<'s, 'env, &'env SimpleCommunicator>,
+    /// The scope of plain requests.
+    plain: &'s LocalScope<'s>,
+    seed: u64,
+}
+
+/// Waits for a transfer, or asks until it is complete.
+fn finish<T>(mut pending: Pending<'_, T>, polls: bool) -> T {
+    while polls && !pending.is_done().unwrap() {
+        std::thread::yield_now();
+    }
+    pending.finish().unwrap()
+}
+
+impl<'s> Calls<'s, '_> {
+    /// Receives with the call that `receive` names. Returns the end of a receive that was started.
+    fn receive<T: Value>(
+        &self,
+        receive: &'s Receive,
+        values: &'s mut Vec<T>,
+        polls: bool,
+    ) -> Option<End<'s>> {
+        let Self { world, scope, plain, seed } = *self;
+        let Receive { source, tag, how, message } = receive;
+        let named = message.from;
+        let mut from = From::Any(world.any());
+        let (mut peer, mut scoped) = (world.peer(named), scope.peer(named));
+        if let Some(tag) = *tag {
+            (peer, scoped) = (peer.tag(tag), scoped.tag(tag));
+            from = From::Any(world.any().tag(tag));
+        }
+        if source.is_some() {
+            from = From::One(peer.wire(message.wire.unwrap_or_default()));
+        }
+        let is_from = move |rank: usize| assert_eq!(rank, named, "program {seed}: {receive:?}");
+        match how {
+            How::Into => is_from(from.receive_into(&mut values[..])),
+            How::IntoVec => {
+                values.truncate(message.count / 2);
+                is_from(from.receive_into(values));
+            }
+            How::Value | How::Tried => {
+                let (value, rank) = if *how == How::Value { from.receive() } else { from.try_receive() };
+                *values = value;
+                is_from(rank);
+            }
+            How::Probed => {
+                let (sender, tag) = from.probe::<T>(message.count);
+                is_from(sender.rank());
+                assert_eq!(tag, message.tag, "program {seed}: {receive:?}");
+                sender.receive_into(&mut values[..]).unwrap();
+            }
+            How::Scoped => scoped.receive_into(values.as_mut_slice()).unwrap(),
+            How::ScopedVec => {
+                values.truncate(message.count / 2);
+                scoped.receive_into(values).unwrap();
+            }
+            How::Started => {
+                let pending = peer.start().receive_into(values.as_mut_slice()).unwrap();
+                return Some(Box::new(move || finish(pending, polls)));
+            }
+            How::StartedVec => {
+                values.truncate(message.count / 2);
+                let pending = peer.start().receive_into(values).unwrap();
+                return Some(Box::new(move || finish(pending, polls)));
+            }
+            How::StartedValue => {
+                let pending = peer.start().receive::<Vec<T>>().unwrap();
+                return Some(Box::new(move || *values = finish(pending, polls)));
+            }
+            How::Plain | How::PlainStarted | How::PlainProbed => {
+                return match source {
+                    Some(source) => {
+                        let from = world.process_at_rank(*source as i32);
+                        receive_plainly(&from, receive, values, plain, seed)
+                    }
+                    None => receive_plainly(&world.any_process(), receive, values, plain, seed),
+                };
+            }
+        }
+        None
+    }
+
+    /// Sends with the call that the message names. Returns the end of a send that was started.
+    fn send<T: Value>(&self, message: &Message, values: &'s Vec<T>) -> Option<End<'s>> {
+        let Message { to, tag, sent, .. } = *message;
+        let Some(wire) = message.wire else {
+            let process = self.world.process_at_rank(to as i32);
+            if sent != Sent::Started {
+                process.send_with_tag(&values[..], tag);
+                return None;
+            }
+            let request = process.immediate_send_with_tag(self.plain, &values[..], tag);
+            return Some(Box::new(move || request.wait_without_status()));
+        };
+        let peer = self.world.peer(to).wire(wire).tag(tag);
+        match sent {
+            Sent::Waiting => peer.send(values).unwrap(),
+            Sent::Synchronous => peer.synchronous().send(values).unwrap(),
+            Sent::Scoped => self.scope.peer(to).wire(wire).tag(tag).send(values).unwrap(),
+            Sent::Started => {
+                let pending = peer.start().send(values).unwrap();
+                return Some(Box::new(move || pending.finish().unwrap()));
+            }
+        }
+        None
+    }
+}
+
+/// Receives with a plain call. Returns the end of a receive that was started.
+fn receive_plainly<'s, S: Source, T: Value>(
     from: &S,
-    receive: &Receive,
-    room: &'a mut Room,
-    scope: &'a LocalScope<'a>,
-    polls: bool,
-) -> Result<Status, Pending<'a>> {
+    receive: &'s Receive,
+    values: &'s mut [T],
+    scope: &'s LocalScope<'s>,
+    seed: u64,
+) -> Option<End<'s>> {
     // SAFETY: a constant of the library.
     let tag = receive.tag.unwrap_or(unsafe { mpi::ffi::RSMPI_ANY_TAG });
-    let wire = receive.message.wire.unwrap_or_default();
+    let check = move |status: Status| {
+        let Message { from, tag, .. } = receive.message;
+        let found = (status.source_rank() as usize, status.tag());
+        assert_eq!(found, (from, tag), "program {seed}: {receive:?}");
+    };
     match receive.how {
-        How::Waiting => Ok(either!(room, |values| from.receive_over_with_tag(wire, values, tag).unwrap())),
-        How::Plain => Ok(either!(room, |values| from.receive_into_with_tag(&mut values[..], tag))),
-        How::Probed => Ok(either!(room, |values| {
-            let (message, _) = from.matched_probe_with_tag(tag);
-            message.matched_receive_into(&mut values[..])
-        })),
-        How::PlainImmediate => Err(either!(room, |values| {
+        How::PlainStarted => {
             let request = from.immediate_receive_into_with_tag(scope, &mut values[..], tag);
-            Box::new(move || Some(request.wait()))
-        })),
-        How::Immediate => Err(either!(room, |values| {
-            let mut request = from.immediate_receive_values_into_with_tag(scope, values, tag).unwrap();
-            Box::new(move || {
-                while polls && !request.is_done().unwrap() {
-                    std::thread::yield_now();
-                }
-                Some(request.wait().unwrap())
-            })
-        })),
-    }
-}
-
-/// Sends with the call that the message names. Returns an immediate send, to be completed later.
-fn send<'a>(
-    to: &Process<'_>,
-    message: &Message,
-    room: &'a Room,
-    scope: &'a LocalScope<'a>,
-) -> Option<Pending<'a>> {
-    let tag = message.tag;
-    match (message.wire, message.immediately) {
-        (Some(wire), false) => {
-            either!(room, |values| to.send_over_with_tag(wire, values, tag).unwrap());
-            None
+            return Some(Box::new(move || check(request.wait())));
         }
-        (Some(wire), true) => Some(either!(room, |values| {
-            let request = to.immediate_send_over_with_tag(scope, wire, values, tag).unwrap();
-            Box::new(move || {
-                request.wait().unwrap();
-                None
-            })
-        })),
-        (None, false) => {
-            either!(room, |values| to.send_with_tag(&values[..], tag));
-            None
+        How::PlainProbed => {
+            let (message, _) = from.matched_probe_with_tag(tag);
+            check(message.matched_receive_into(&mut values[..]));
         }
-        (None, true) => Some(either!(room, |values| {
-            let request = to.immediate_send_with_tag(scope, &values[..], tag);
-            Box::new(move || {
-                request.wait_without_status();
-                None
-            })
-        })),
+        _ => check(from.receive_into_with_tag(&mut values[..], tag)),
     }
+    None
 }
 
 /// Runs a program, and checks that every receive has the right message.
 fn run(world: &SimpleCommunicator, seed: u64, tags: &[i32], any_tag: bool) {
+    let world = &Comm::from(world);
     let rank = world.rank();
     let program = Program::new(seed, world.size(), tags);
     if program.alone {
@@ -344,68 +538,59 @@ fn run(world: &SimpleCommunicator, seed: u64, tags: &[i32], any_tag: bool) {
     let full: Vec<Room> = sent.iter().map(Room::full).collect();
     let mut rooms: Vec<Room> = receives.iter().map(|receive| Room::of(&receive.message)).collect();
     let mut random = Random::of(seed ^ rank as u64);
-    scope(|scope| {
-        // Requests borrow the scope for as long as their buffers live.
-        // SAFETY: all requests are completed before this closure ends.
-        let scope: &LocalScope<'_> = unsafe { &*std::ptr::from_ref(scope) };
-        let mut pending: Vec<(Pending<'_>, Option<&Receive>)> = Vec::new();
-        let (mut to_send, mut to_receive) = (sent.iter().zip(&full), receives.iter().zip(&mut rooms));
-        let mut send_next = |pending: &mut Vec<_>| {
-            if let Some((message, room)) = to_send.next() {
-                let begun = send(&world.process_at_rank(message.to), message, room, scope);
-                pending.extend(begun.map(|begun| (begun, None)));
-            }
-        };
-        let mut receive_next = |pending: &mut Vec<_>, polls| {
-            if let Some((expected, room)) = to_receive.next() {
-                let from = expected.source.map_or_else(
-                    || From::Any(world.any_process()),
-                    |source| From::One(world.process_at_rank(source)),
-                );
-                let result = match &from {
-                    From::One(from) => receive(from, expected, room, scope, polls),
-                    From::Any(from) => receive(from, expected, room, scope, polls),
-                };
-                match result {
-                    Ok(status) => check_status(&status, expected, seed),
-                    Err(begun) => pending.push((begun, Some(expected))),
+    let (mut to_send, mut to_receive) = (sent.iter().zip(&full), receives.iter().zip(&mut rooms));
+    scope(|plain| {
+        let transferred = world.scope(|scope| {
+            // Requests borrow the scope for as long as their buffers live.
+            // SAFETY: all requests are completed before this closure ends.
+            let plain: &LocalScope<'_> = unsafe { &*std::ptr::from_ref(plain).cast() };
+            let calls = Calls { world, scope, plain, seed };
+            let mut pending: Vec<End<'_>> = Vec::new();
+            let mut send_next = |pending: &mut Vec<_>| {
+                if let Some((message, room)) = to_send.next() {
+                    pending.extend(either!(room, |values| calls.send(message, values)));
                 }
-            }
-        };
-        match program.style {
-            Style::Started => {
-                for _ in &sent {
-                    send_next(&mut pending);
+            };
+            let mut receive_next = |pending: &mut Vec<_>, polls| {
+                if let Some((receive, room)) = to_receive.next() {
+                    pending.extend(either!(room, |values| calls.receive(receive, values, polls)));
                 }
-                for _ in &receives {
-                    receive_next(&mut pending, random.one_in(2));
-                }
-            }
-            Style::Posted => {
-                for _ in &receives {
-                    receive_next(&mut pending, random.one_in(2));
-                }
-                for _ in &sent {
-                    send_next(&mut pending);
-                }
-            }
-            Style::Ordered => {
-                for message in &program.messages {
-                    if message.from == rank {
+            };
+            match program.style {
+                Style::Started => {
+                    for _ in &sent {
                         send_next(&mut pending);
                     }
-                    if message.to == rank {
-                        receive_next(&mut pending, false);
+                    for _ in &receives {
+                        receive_next(&mut pending, random.one_in(2));
+                    }
+                }
+                Style::Posted => {
+                    for _ in &receives {
+                        receive_next(&mut pending, random.one_in(2));
+                    }
+                    for _ in &sent {
+                        send_next(&mut pending);
+                    }
+                }
+                Style::Ordered => {
+                    for message in &program.messages {
+                        if message.from == rank {
+                            send_next(&mut pending);
+                        }
+                        if message.to == rank {
+                            receive_next(&mut pending, false);
+                        }
                     }
                 }
             }
-        }
-        random.shuffle(&mut pending);
-        for (complete, expected) in pending {
-            if let (Some(status), Some(expected)) = (complete(), expected) {
-                check_status(&status, expected, seed);
+            random.shuffle(&mut pending);
+            for end in pending {
+                end();
             }
-        }
+            Ok(())
+        });
+        transferred.unwrap();
     });
     for (receive, room) in receives.iter().zip(&rooms) {
         assert!(room.has_come(&receive.message), "program {seed}, {:?}: {receive:?}", program.style);
@@ -413,11 +598,6 @@ fn run(world: &SimpleCommunicator, seed: u64, tags: &[i32], any_tag: bool) {
     if program.alone {
         world.barrier();
     }
-}
-
-fn check_status(status: &Status, receive: &Receive, seed: u64) {
-    let Message { from, tag, .. } = receive.message;
-    assert_eq!((status.source_rank(), status.tag()), (from, tag), "program {seed}: {receive:?}");
 }
 
 /// Returns the number of programs to run: many with `DTYPE_LONG=1`, and fewer if messages are checked.
@@ -431,7 +611,7 @@ fn programs() -> u64 {
 
 /// Runs random programs on one thread.
 pub fn matching(world: &SimpleCommunicator) {
-    wire::attach(world).unwrap();
+    Comm::from(world).attach().unwrap();
     for seed in 0..programs() {
         run(world, seed, &[0, 1, 2], true);
     }
@@ -444,11 +624,11 @@ pub fn matching_of_threads() {
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
     assert_eq!(threading, mpi::Threading::Multiple);
     let world = universe.world();
-    wire::attach(&world).unwrap();
+    Comm::from(&world).attach().unwrap();
     for threads in 1..=4u64 {
         let own: Vec<SimpleCommunicator> = (0..threads).map(|_| world.duplicate()).collect();
         for own in &own {
-            wire::attach(own).unwrap();
+            Comm::from(own).attach().unwrap();
         }
         std::thread::scope(|scope| {
             for (thread, own) in (0..threads).zip(&own) {
@@ -476,7 +656,7 @@ pub fn matching_of_threads() {
 fn run_without_barriers(world: &SimpleCommunicator, seed: u64, tags: &[i32]) {
     // Programs in which only one rank sends are left out, because their receives may be from any source.
     let mut seed = seed * 7;
-    while Program::new(seed, world.size(), tags).alone {
+    while Program::new(seed, world.size() as usize, tags).alone {
         seed += 1;
     }
     run(world, seed, tags, false);

@@ -1,21 +1,14 @@
 //! Scenarios for wires: values arrive on every wire, and a message that does not fit is an error that leaves
 //! the destination unchanged.
 
+use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
-    Error, MpiDatatype, Wire, decode, layout,
+    Comm, Error, Message, MpiDatatype, Place, Wire, decode, layout,
     pack::{Data, DataMut},
     packed_size,
-    traits::*,
-    wire,
-    wire::{send_receive_over, send_receive_over_with_tags, send_receive_packed},
 };
 use dtype_tests::is_misfit;
-use mpi::{
-    datatype::UserDatatype,
-    request::scope,
-    topology::{Process, SimpleCommunicator},
-    traits::*,
-};
+use mpi::{datatype::UserDatatype, topology::SimpleCommunicator, traits::*};
 use num_complex::Complex;
 
 use crate::samples::{Nested, Particle, Sample, Visit, for_each_sample};
@@ -30,7 +23,7 @@ mod matching;
 mod measured;
 
 pub use checked::checked;
-pub use collective::{collectives, exact, nothing};
+pub use collective::{collectives, even, nothing};
 pub use counts::counts;
 pub use large::{beyond_4_gib, beyond_counts, large};
 pub use matching::{matching, matching_of_threads};
@@ -42,19 +35,50 @@ const WIRES: [Wire; 4] = [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments]
 /// The numbers of values in a message: none, few, and more than fit in a segment.
 const COUNTS: [usize; 4] = [0, 1, 33, 3000];
 
-fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
+/// Returns the next rank and the previous one on a ring.
+fn around<C>(world: &Comm<C>) -> [usize; 2] {
     let (rank, size) = (world.rank(), world.size());
-    let previous = (rank + size - 1) % size;
-    (world.process_at_rank((rank + 1) % size), world.process_at_rank(previous), previous)
+    [(rank + 1) % size, (rank + size - 1) % size]
 }
 
-fn values<T: Sample>(rank: i32, count: usize) -> Vec<T> {
-    (0..count).map(|i| T::sample(i % 97 + 40 * rank as usize)).collect()
+fn values<T: Sample>(rank: usize, count: usize) -> Vec<T> {
+    (0..count).map(|i| T::sample(i % 97 + 40 * rank)).collect()
+}
+
+/// Sends a message to the next rank, and receives one from the previous rank, on a wire.
+fn shift<S, R>(
+    world: &Comm<&SimpleCommunicator>,
+    wire: Wire,
+    tag: i32,
+    message: &S,
+    place: &mut R,
+) -> Result<(), Error>
+where
+    S: Message + ?Sized,
+    R: Place + ?Sized,
+{
+    let [next, previous] = around(world);
+    // A message in segments is sent only by a call that waits. So even ranks send first, and a single rank,
+    // which nobody receives from, uses another wire.
+    if wire == Wire::Segments && world.size() > 1 {
+        let (to, from) = (world.peer(next).tag(tag).wire(wire), world.peer(previous).tag(tag).wire(wire));
+        if world.rank() % 2 == 0 {
+            to.send(message)?;
+            return from.receive_into(place);
+        }
+        let received = from.receive_into(place);
+        return to.send(message).and(received);
+    }
+    let wire = if wire == Wire::Segments { Wire::Packed } else { wire };
+    world.scope(|scope| {
+        scope.peer(next).tag(tag).wire(wire).send(message)?;
+        scope.peer(previous).tag(tag).receive_into(place)
+    })
 }
 
 /// Sends a slice of every sample type to the next rank on every wire, with all calls.
 pub fn round(world: &SimpleCommunicator) {
-    struct Round<'a>(&'a SimpleCommunicator);
+    struct Round<'a>(&'a Comm<&'a SimpleCommunicator>);
     impl Visit for Round<'_> {
         fn visit<T: Sample>(&mut self) {
             for count in COUNTS {
@@ -64,23 +88,43 @@ pub fn round(world: &SimpleCommunicator) {
             }
         }
     }
-    wire::attach(world).unwrap();
+    let world = &Comm::from(world);
+    world.attach().unwrap();
     for_each_sample(&mut Round(world));
     // Messages of many segments, also of a restricted type, whose values are checked before any is written.
     for wire in WIRES {
         travel::<Particle>(world, wire, 30_000);
         travel::<Nested>(world, wire, 30_000);
     }
+    // Segments are sent only by a call that waits, and the datatype of a message only while it is borrowed.
+    let (next, particles) = (around(world)[0], values::<Particle>(0, 3000));
+    let there = world.peer(next).wire(Wire::Segments);
+    for result in [
+        there.start().send(&particles).map(drop),
+        there.synchronous().send(&particles),
+        world.scope(|scope| scope.peer(next).wire(Wire::Segments).send(&particles)),
+    ] {
+        assert!(matches!(result, Err(Error::Wire { wire: "segments", .. })), "{result:?}");
+    }
+    let result = there.wire(Wire::Typed).start().send(&particles).map(drop);
+    assert!(matches!(result, Err(Error::Wire { wire: "typed", .. })), "{result:?}");
 }
 
-fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
-    let (next, previous, from) = neighbours(world);
-    let (own, expected) = (values::<T>(world.rank(), count), values::<T>(from, count));
+fn travel<T: Sample>(world: &Comm<&SimpleCommunicator>, wire: Wire, count: usize) {
+    let [next, previous] = around(world);
+    let (to, from) = (world.peer(next).wire(wire), world.peer(previous).wire(wire));
+    let (own, expected) = (values::<T>(world.rank(), count), values::<T>(previous, count));
     let empty = || vec![T::sample(1234); count];
     let mut received = empty();
-    match send_receive_over(wire, &own, &next, &mut received, &previous) {
-        Ok(status) => assert_eq!(status.source_rank(), from),
-        Err(Error::Wire { wire: "bytes", .. }) if wire == Wire::Bytes => return,
+    match shift(world, wire, 0, &own, &mut received[..]) {
+        Ok(()) => {}
+        Err(Error::Wire { wire: "bytes", .. }) if wire == Wire::Bytes => {
+            for result in [to.send(&own), to.synchronous().send(&own[..])] {
+                assert!(matches!(result, Err(Error::Wire { wire: "bytes", .. })), "{result:?}");
+            }
+            assert_eq!(received, empty());
+            return;
+        }
         Err(error) => panic!("{error}"),
     }
     assert_eq!(received, expected, "{wire:?} {count}");
@@ -89,65 +133,88 @@ fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
     if world.size() > 1 {
         let mut received = empty();
         if world.rank() % 2 == 0 {
-            next.send_over_with_tag(wire, &own[..], 7).unwrap();
+            to.tag(7).send(&own[..]).unwrap();
         }
-        let status = previous.receive_over_with_tag(wire, &mut received[..], 7).unwrap();
-        assert_eq!((status.source_rank(), status.tag()), (from, 7));
+        if wire == Wire::Segments {
+            from.tag(7).receive_into(&mut received[..]).unwrap();
+        } else {
+            let arrived = loop {
+                if let Some(arrived) = from.probe().unwrap() {
+                    break arrived;
+                }
+                std::thread::yield_now();
+            };
+            assert_eq!((arrived.from().rank(), arrived.tag()), (previous, 7));
+            // Values without bytes cannot be counted.
+            if packed_size::<T>(1) > 0 {
+                assert_eq!(arrived.count::<T>().unwrap(), count);
+            }
+            arrived.from().wire(wire).receive_into(&mut received[..]).unwrap();
+        }
         if world.rank() % 2 == 1 {
-            next.send_over_with_tag(wire, &own[..], 7).unwrap();
+            to.tag(7).send(&own[..]).unwrap();
         }
         assert_eq!(received, expected, "{wire:?} {count}");
     }
-
-    // On the wire of segments, a blocking call receives the message of an immediate send.
-    let mut received = empty();
     if wire == Wire::Segments {
-        scope(|scope| {
-            let send = next.immediate_send_over_with_tag(scope, wire, &own[..], 0).unwrap();
-            previous.receive_over(wire, &mut received[..]).unwrap();
-            send.wait().unwrap();
-        });
-        assert_eq!(received, expected, "{wire:?} {count}");
         return;
     }
-    scope(|scope| {
-        let receive = previous.immediate_receive_values_into(scope, &mut received[..]).unwrap();
-        let send = next.immediate_send_over_with_tag(scope, wire, &own[..], 0).unwrap();
-        receive.wait().unwrap();
-        send.wait().unwrap();
-    });
+
+    let start = || {
+        // A message that is sent by its datatype is borrowed, so it is not started here.
+        let to = if wire == Wire::Typed { to.wire(Wire::Packed) } else { to };
+        to.start().send(&own[..]).unwrap()
+    };
+    let mut received = empty();
+    let receiving = from.start().receive_into(&mut received[..]).unwrap();
+    let sending = start();
+    receiving.finish().unwrap();
+    sending.finish().unwrap();
     assert_eq!(received, expected, "{wire:?} {count}");
 
-    // A receive from any source, completed by polling. The barriers keep the messages of other calls out.
+    let mut received = empty();
+    world.exchange([(next, &own)], [(previous, &mut received[..])]).unwrap();
+    assert_eq!(received, expected, "{wire:?} {count}");
+
+    // Receives from any source, one of them completed by polling. The barriers keep the messages of other
+    // calls out.
     world.barrier();
     let mut received = empty();
-    scope(|scope| {
-        let anybody = world.any_process();
-        let mut receive = anybody.immediate_receive_values_into(scope, &mut received[..]).unwrap();
-        let mut send = next.immediate_send_packed(scope, &own[..]).unwrap();
-        while !(receive.is_done().unwrap() & send.is_done().unwrap()) {
-            std::thread::yield_now();
-        }
-    });
+    let sending = start();
+    assert_eq!(world.any().receive_into(&mut received[..]).unwrap().rank(), previous);
+    sending.finish().unwrap();
     assert_eq!(received, expected, "{wire:?} {count}");
+    world.barrier();
+    let mut sending = start();
+    let mut received = None;
+    while !(received.is_some() & sending.is_done().unwrap()) {
+        received = received.or_else(|| world.any().try_receive::<Vec<T>>().unwrap());
+        std::thread::yield_now();
+    }
+    let (received, sender) = received.unwrap();
+    assert_eq!(sender.rank(), previous);
+    // The number of values without bytes does not travel.
+    if packed_size::<T>(1) > 0 {
+        assert_eq!(received, expected, "{wire:?} {count}");
+    }
     world.barrier();
 }
 
 /// Views and data are received into views and data of another shape.
 pub fn views(world: &SimpleCommunicator) {
-    wire::attach(world).unwrap();
-    let (next, previous, from) = neighbours(world);
+    let world = &Comm::from(world);
+    world.attach().unwrap();
+    let [next, previous] = around(world);
     for n in [8usize, 300] {
-        let number = |rank: i32, i: usize| f64::from(rank) * 1e6 + i as f64;
+        let number = |rank: usize, i: usize| rank as f64 * 1e6 + i as f64;
         let own: Vec<f64> = (0..n * n).map(|i| number(world.rank(), i)).collect();
         let columns = layout!(f64[n][n] => [.., ..;2]).unwrap();
         let rows = layout!(f64[n][n] => [..;2, ..]).unwrap();
-        let expected: Vec<f64> = (0..n * n).filter(|i| i % n % 2 == 0).map(|i| number(from, i)).collect();
+        let expected: Vec<f64> = (0..n * n).filter(|i| i % n % 2 == 0).map(|i| number(previous, i)).collect();
         for wire in WIRES {
             let mut received = vec![-1.0; n * n];
             let view = columns.of(&own).unwrap();
-            send_receive_over(wire, &view, &next, &mut rows.of_mut(&mut received).unwrap(), &previous)
-                .unwrap();
+            shift(world, wire, 0, &view, &mut rows.of_mut(&mut received).unwrap()).unwrap();
             let found: Vec<f64> = received.chunks(n).step_by(2).flatten().copied().collect();
             assert_eq!(found, expected);
             assert!(received.chunks(n).skip(1).step_by(2).flatten().all(|value| *value == -1.0));
@@ -156,15 +223,17 @@ pub fn views(world: &SimpleCommunicator) {
         let datatype = UserDatatype::vector((n * n / 2) as i32, 1, 2, &f64::equivalent_datatype());
         let plan = decode(&datatype).unwrap().plan().unwrap();
         let bytes: Vec<u8> = own.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let mut received = vec![0u8; bytes.len()];
         let data = Data::new(&plan, 1, &bytes, 0).unwrap();
-        let mut into = DataMut::new(&plan, 1, &mut received, 0).unwrap();
-        send_receive_packed(&data, &next, &mut into, &previous).unwrap();
-        assert!(matches!(next.send_over(Wire::Typed, &data), Err(Error::Wire { .. })));
-        for (i, number_there) in received.as_chunks::<8>().0.iter().enumerate() {
-            let expected = if i % 2 == 0 { number(from, i) } else { 0.0 };
-            assert_eq!(f64::from_ne_bytes(*number_there), expected);
+        for wire in [Wire::Packed, Wire::Auto, Wire::Segments] {
+            let mut received = vec![0u8; bytes.len()];
+            let mut place = DataMut::new(&plan, 1, &mut received, 0).unwrap();
+            shift(world, wire, 0, &data, &mut place).unwrap();
+            for (i, number_there) in received.as_chunks::<8>().0.iter().enumerate() {
+                let expected = if i % 2 == 0 { number(previous, i) } else { 0.0 };
+                assert_eq!(f64::from_ne_bytes(*number_there), expected);
+            }
         }
+        assert!(matches!(world.peer(next).wire(Wire::Typed).send(&data), Err(Error::Wire { .. })));
     }
 }
 
@@ -190,16 +259,17 @@ pub fn complex(world: &SimpleCommunicator) {
         Wave { wide, unsent: 0.0, other, narrow, tag: i as u32, last: !i as u32 }
     }
 
-    wire::attach(world).unwrap();
-    let (next, previous, from) = neighbours(world);
+    let world = &Comm::from(world);
+    world.attach().unwrap();
+    let [_, previous] = around(world);
     // The messages are too long to travel eagerly. The buffer of an eager message may begin at an address for
     // which Open MPI's copies are right.
     let n = 4000;
-    let of_rank = |rank: i32| -> Vec<Wave> { (0..n).map(|i| wave(i + 100 * rank as usize)).collect() };
-    let (own, expected) = (of_rank(world.rank()), of_rank(from));
+    let of_rank = |rank: usize| -> Vec<Wave> { (0..n).map(|i| wave(i + 100 * rank)).collect() };
+    let (own, expected) = (of_rank(world.rank()), of_rank(previous));
     for wire in WIRES {
         let mut received = vec![Wave::default(); n];
-        send_receive_over(wire, &own[..], &next, &mut received[..], &previous).unwrap();
+        shift(world, wire, 0, &own[..], &mut received[..]).unwrap();
         assert_eq!(received, expected, "{wire:?}");
 
         macro_rules! column {
@@ -207,7 +277,7 @@ pub fn complex(world: &SimpleCommunicator) {
                 let mut received = vec![Wave::default(); n];
                 let layout = layout!($($layout)*).unwrap();
                 let mut into = layout.of_mut(&mut received).unwrap();
-                send_receive_over(wire, &layout.of(&own).unwrap(), &next, &mut into, &previous).unwrap();
+                shift(world, wire, 0, &layout.of(&own).unwrap(), &mut into).unwrap();
                 let packed = layout.of(&received).unwrap().pack();
                 let expected = layout.of(&expected).unwrap().pack();
                 assert!(packed == expected, "{wire:?}, {}", stringify!($($layout)*));
@@ -222,125 +292,123 @@ pub fn complex(world: &SimpleCommunicator) {
 
 /// A message that does not fit is an error: the destination is unchanged, and the next message arrives.
 pub fn misfits(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
     other_sizes(world);
-    other_sizes_immediately(world);
+    other_sizes_started(world);
     others_messages(world);
     long_restricted(world);
 }
 
 /// A message of another size is an error that names both sizes.
-fn other_sizes(world: &SimpleCommunicator) {
-    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+fn other_sizes(world: &Comm<&SimpleCommunicator>) {
     let particle = packed_size::<Particle>(1);
-    wire::attach(world).unwrap();
+    world.attach().unwrap();
     // The messages are shorter, longer, and much longer than the receiver expects.
     for (sent, expected) in
         [(9, 10), (10, 9), (0, 5), (20_000, 5), (5, 20_000), (20_000, 20_001), (30_000, 2000)]
     {
         for wire in WIRES {
             if world.rank() == 0 {
-                receiver.send_over(wire, &values::<Particle>(0, sent)).unwrap();
-                receiver.send_packed(&7u8).unwrap();
+                let receiver = world.peer(1);
+                receiver.wire(wire).send(&values::<Particle>(0, sent)).unwrap();
+                receiver.send(&7u8).unwrap();
             } else if world.rank() == 1 {
+                let sender = world.peer(0);
                 let mut into = values::<Particle>(5, expected);
-                let error = sender.receive_over(wire, &mut into).unwrap_err();
+                let error = sender.wire(wire).receive_into(&mut into[..]).unwrap_err();
                 assert!(
                     is_misfit(&error, expected * particle, sent * particle),
                     "{wire:?}, {sent} to {expected}: {error}"
                 );
                 assert_eq!(into, values::<Particle>(5, expected), "the destination is as it was");
-                let mut next = 0u8;
-                sender.receive_values_into(&mut next).unwrap();
-                assert_eq!(next, 7);
+                assert_eq!(sender.receive::<u8>().unwrap(), 7);
             }
         }
     }
 }
 
-fn other_sizes_immediately(world: &SimpleCommunicator) {
-    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+fn other_sizes_started(world: &Comm<&SimpleCommunicator>) {
     if world.rank() == 0 {
-        receiver.send(&vec![1.0f64; 100_000][..]);
-        receiver.send_packed(&[1u8; 3]).unwrap();
-        receiver.send_packed(&vec![1.0f64; 100_000]).unwrap();
-        receiver.send_packed(&[9u8; 2]).unwrap();
+        world.process_at_rank(1).send(&vec![1.0f64; 100_000][..]);
+        let receiver = world.peer(1);
+        receiver.send(&[1u8; 3]).unwrap();
+        receiver.send(&vec![1.0f64; 100_000]).unwrap();
+        receiver.send(&[9u8; 2]).unwrap();
     } else if world.rank() == 1 {
+        let sender = world.peer(0);
         let mut into = [5u8; 2];
-        for wait in [true, false, true] {
-            let error = scope(|scope| {
-                let mut receive = sender.immediate_receive_values_into(scope, &mut into).unwrap();
-                if wait {
-                    return receive.wait().unwrap_err();
-                }
-                loop {
-                    match receive.is_done() {
-                        Ok(done) => assert!(!done),
-                        Err(error) => return error,
-                    }
-                }
-            });
+        for is_polled in [false, true, false] {
+            let mut receiving = sender.start().receive_into(&mut into).unwrap();
+            while is_polled && !receiving.is_done().unwrap() {
+                std::thread::yield_now();
+            }
+            let error = receiving.finish().unwrap_err();
             assert!(matches!(error, Error::Fit { expected: 2, .. }), "{error}");
             assert_eq!(into, [5; 2]);
         }
-        sender.receive_values_into(&mut into).unwrap();
+        sender.receive_into(&mut into).unwrap();
         assert_eq!(into, [9; 2]);
     }
 }
 
 /// Messages that rsmpi sends: one of another size is an error, and one with a datatype of the same values
 /// arrives.
-fn others_messages(world: &SimpleCommunicator) {
+fn others_messages(world: &Comm<&SimpleCommunicator>) {
     /// The counts of structs that MPI receives. They are small, because MPICH reports an error if the
     /// datatype of a struct receives 8 KiB or more of packed bytes.
     const COUNTS_RECEIVED: [usize; 2] = [4, 100];
-    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     if world.rank() == 0 {
+        let receiver = world.process_at_rank(1);
         receiver.send(&[1.0f64; 7][..]);
         receiver.send(&vec![1.0f64; 100_000][..]);
         receiver.send(&values::<Particle>(0, 3)[..]);
         receiver.send(&[2u8, 0, 1, 1][..]);
         receiver.send(&[2u8; 200_000][..]);
         for count in COUNTS_RECEIVED {
-            receiver.send_packed(&values::<Particle>(0, count)).unwrap();
+            world.peer(1).send(&values::<Particle>(0, count)).unwrap();
         }
     } else if world.rank() == 1 {
+        let sender = world.peer(0);
         let mut into = [0.5f64; 3];
-        let error = sender.receive_values_into(&mut into).unwrap_err();
+        let error = sender.receive_into(&mut into).unwrap_err();
         assert!(is_misfit(&error, 24, 56), "{error}");
-        let error = sender.receive_values_into(&mut into).unwrap_err();
+        let error = sender.receive_into(&mut into[..]).unwrap_err();
         assert!(is_misfit(&error, 24, 800_000), "{error}");
         assert_eq!(into, [0.5; 3]);
         let mut particles = values::<Particle>(5, 3);
-        sender.receive_values_into(&mut particles).unwrap();
+        sender.receive_into(&mut particles[..]).unwrap();
         assert_eq!(particles, values::<Particle>(0, 3));
         // Bytes that are not a valid value are an error.
         let mut flags = [true; 4];
-        let error = sender.receive_values_into(&mut flags).unwrap_err();
-        assert!(matches!(error, Error::InvalidValue { offset: 0, found: 2, .. }), "{error}");
+        let error = sender.receive_into(&mut flags).unwrap_err();
+        assert!(matches!(error, Error::Pack(PackError::InvalidValue { offset: 0, found: 2, .. })), "{error}");
         assert_eq!(flags, [true; 4]);
         let mut flags = vec![true; 200_000];
-        assert!(matches!(sender.receive_values_into(&mut flags), Err(Error::InvalidValue { .. })));
+        assert!(matches!(
+            sender.receive_into(&mut flags[..]),
+            Err(Error::Pack(PackError::InvalidValue { .. }))
+        ));
         assert!(flags.iter().all(|flag| *flag));
         // The converse: packed by this library, received by MPI with a datatype.
         for count in COUNTS_RECEIVED {
             let mut particles = values::<Particle>(5, count);
-            sender.receive_into(&mut particles[..]);
+            world.process_at_rank(0).receive_into(&mut particles[..]);
             assert_eq!(particles, values::<Particle>(0, count));
         }
     }
 }
 
 /// Long messages of a restricted type: all values are checked before any is written.
-fn long_restricted(world: &SimpleCommunicator) {
-    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+fn long_restricted(world: &Comm<&SimpleCommunicator>) {
     if world.rank() == 0 {
-        receiver.send_packed(&vec![3u8; 300_000]).unwrap();
-        receiver.send_packed(&vec![1u8; 300_000]).unwrap();
+        world.peer(1).send(&vec![3u8; 300_000]).unwrap();
+        world.peer(1).send(&vec![1u8; 300_000]).unwrap();
     } else if world.rank() == 1 {
         let mut flags = vec![false; 300_000];
-        assert!(matches!(sender.receive_values_into(&mut flags), Err(Error::InvalidValue { .. })));
+        let received = world.peer(0).receive_into(&mut flags[..]);
+        assert!(matches!(received, Err(Error::Pack(PackError::InvalidValue { .. }))));
         assert!(flags.iter().all(|flag| !*flag));
-        sender.receive_values_into(&mut flags).unwrap();
+        world.peer(0).receive_into(&mut flags[..]).unwrap();
         assert!(flags.iter().all(|flag| *flag));
     }
 }
@@ -351,32 +419,24 @@ pub fn threads() {
     let (universe, threading) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
     assert_eq!(threading, mpi::Threading::Multiple);
-    let rank = universe.world().rank();
-    wire::attach(&universe.world()).unwrap();
+    Comm::from(universe.world()).attach().unwrap();
     std::thread::scope(|scope| {
-        for thread in 0..4 {
+        for thread in 0..4usize {
             scope.spawn(move || {
                 let world = SimpleCommunicator::world();
-                let other = world.process_at_rank(1 - rank);
+                let world = &Comm::from(&world);
+                let (rank, tag) = (world.rank(), thread as i32);
                 for round in 0..20 {
-                    let n = 3 + (round * 7 + thread as usize) % 5;
+                    let n = 3 + (round * 7 + thread) % 5;
                     let datatype = UserDatatype::vector(n as i32, 1, 2, &f64::equivalent_datatype());
                     let decoded = decode(&datatype).unwrap();
                     assert_eq!(decoded.tree().measure().unwrap().entries, n as u64);
                     decoded.datatype().unwrap();
                     layout!(f64[n][n] => [.., 0]).unwrap().datatype().unwrap();
-                    let of = |rank: i32| values::<Particle>(rank + 10 * thread, 4000 * (1 + round % 4));
-                    let mut received = vec![Particle::sample(1); 4000 * (1 + round % 4)];
-                    send_receive_over_with_tags(
-                        WIRES[round % 4],
-                        &of(rank),
-                        &other,
-                        thread,
-                        &mut received,
-                        &other,
-                        thread,
-                    )
-                    .unwrap();
+                    let count = 4000 * (1 + round % 4);
+                    let of = |rank: usize| values::<Particle>(rank + 10 * thread, count);
+                    let mut received = vec![Particle::sample(1); count];
+                    shift(world, WIRES[round % 4], tag, &of(rank), &mut received[..]).unwrap();
                     assert!(received == of(1 - rank));
                 }
             });
@@ -387,18 +447,19 @@ pub fn threads() {
 
 /// Calls that use a broken table of wires return an error. All other calls work.
 pub fn table(world: &SimpleCommunicator) {
-    let own = world.process_at_rank(0);
+    let world = &Comm::from(world);
+    let own = world.peer(0);
     let (numbers, n) = (vec![1.0f64; 64], 8);
     let column = layout!(f64[n][n] => [.., 1]).unwrap();
     let mut received = vec![0.0f64; 8];
     let view = column.of(&numbers).unwrap();
-    scope(|scope| {
-        let error = own.send_over(Wire::Auto, &view).unwrap_err();
+    for result in [own.send(&view), own.wire(Wire::Auto).send(&view), own.synchronous().send(&view)] {
+        let error = result.unwrap_err();
         assert!(matches!(error, Error::Table { .. }), "{error}");
         println!("{error}");
-        let send = own.immediate_send_packed(scope, &view).unwrap();
-        own.receive_values_into(&mut received).unwrap();
-        send.wait().unwrap();
-    });
+    }
+    let sending = own.start().send(&view).unwrap();
+    own.receive_into(&mut received[..]).unwrap();
+    sending.finish().unwrap();
     assert_eq!(received, [1.0; 8]);
 }

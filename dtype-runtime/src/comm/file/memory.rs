@@ -1,0 +1,89 @@
+//! The memory side of transfers: the packed bytes of a message, and room for bytes that are read.
+
+use std::{marker::PhantomData, ops::Range, os::raw::c_int, ptr::NonNull};
+
+use crate::transfer::sendable::{
+    Span, pack_with_room,
+    sealed::{Read, Write},
+};
+use crate::{Error, pack::PackBuffer};
+
+/// The packed bytes of a message: its memory, if that consists of them, or a copy.
+enum Bytes<'m> {
+    Memory(*const u8, PhantomData<&'m ()>),
+    Copy(PackBuffer),
+}
+
+/// A message to write.
+pub(super) struct Packed<'m> {
+    bytes: Bytes<'m>,
+    /// The number of bytes.
+    pub size: usize,
+}
+
+impl<'m> Packed<'m> {
+    pub fn of<M: Read + ?Sized>(message: &'m M) -> Result<Self, Error> {
+        let size = message.packed_size();
+        let bytes = match message.span() {
+            Some(Span { place, .. }) => Bytes::Memory(place, PhantomData),
+            None => Bytes::Copy(pack_with_room(message, size)?),
+        };
+        Ok(Self { bytes, size })
+    }
+
+    pub fn nothing() -> Self {
+        Self { bytes: Bytes::Memory(NonNull::dangling().as_ptr(), PhantomData), size: 0 }
+    }
+
+    /// Returns the address and the number of some of the bytes.
+    pub fn part(&self, bytes: Range<usize>) -> (*const u8, c_int) {
+        let first = match &self.bytes {
+            Bytes::Memory(place, _) => *place,
+            Bytes::Copy(packed) => packed.as_ptr(),
+        };
+        (first.wrapping_add(bytes.start), bytes.len() as c_int)
+    }
+}
+
+/// The memory of values that are read, if it consists of their packed bytes and may hold any; or a buffer.
+enum Memory {
+    Own(*mut u8),
+    Buffer(PackBuffer),
+}
+
+/// Room for bytes that are read.
+pub(super) struct Room {
+    memory: Memory,
+    /// The number of bytes.
+    pub size: usize,
+}
+
+impl Room {
+    /// Returns room for the packed bytes of values. They must be borrowed mutably while it is used.
+    pub fn of<M: Write + ?Sized>(into: &mut M) -> Result<Self, Error> {
+        let size = into.packed_size();
+        let own = if into.any_pattern() { into.span_mut() } else { None };
+        let memory = match own {
+            Some(Span { place, .. }) => Memory::Own(place),
+            None => Memory::Buffer(PackBuffer::with_room(size)?),
+        };
+        Ok(Self { memory, size })
+    }
+
+    /// Returns the address and the number of some of the bytes.
+    pub fn part(&mut self, bytes: Range<usize>) -> (*mut u8, c_int) {
+        let first = match &mut self.memory {
+            Memory::Own(place) => *place,
+            Memory::Buffer(buffer) => buffer.as_mut_ptr(),
+        };
+        (first.wrapping_add(bytes.start), bytes.len() as c_int)
+    }
+
+    /// Unpacks the bytes, unless they are where they should be.
+    pub fn unpack<M: Write + ?Sized>(self, into: &mut M) -> Result<(), Error> {
+        match self.memory {
+            Memory::Own(_) => Ok(()),
+            Memory::Buffer(packed) => into.unpack(&packed[..self.size]),
+        }
+    }
+}

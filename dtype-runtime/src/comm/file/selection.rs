@@ -1,0 +1,185 @@
+//! The parts of a file that layouts select: as datatypes, and as runs of bytes.
+
+use std::ops::Range;
+
+use dtype_core::{BaseType, Bounds, TypeTree};
+
+use crate::{
+    Error, Layout, MpiDatatype,
+    layout::{LayoutDatatype, entry::Entry, nest::Loop, region::Region},
+    types::{
+        cache::cached,
+        entry::{Purpose, Wanted},
+    },
+};
+
+/// The largest number of bytes in one call: a library counts them by `int`.
+pub(super) const MOST: usize = 1 << 30;
+
+/// The largest number of contiguous blocks of an array in a view. Libraries list them when the view is set:
+/// 2²⁷ blocks take 2 GiB and some seconds. Beyond, libraries end the program, or never return.
+const MOST_BLOCKS: usize = 1 << 27;
+
+/// The bytes that a rank sees of each array in a file.
+pub(super) struct Selection {
+    tree: TypeTree,
+    /// The number of bytes of an array in the file.
+    extent: i64,
+}
+
+impl Selection {
+    /// Returns the view of a rank that sees nothing, among ranks that see elements `T`.
+    pub fn nothing<T: MpiDatatype>() -> Self {
+        let size = T::FACTS.wire_size.max(1) as u64;
+        // MPI has no views without bytes.
+        Self { tree: bytes(size), extent: size as i64 }
+    }
+
+    /// Returns the view of the whole elements that a layout selects, in packed form.
+    ///
+    /// # Errors
+    /// `Argument` if the elements do not ascend; `Argument` if they are in too many
+    /// blocks.
+    pub fn of<L: Layout>(layout: &L) -> Result<Self, Error> {
+        let blocks = Runs::of(layout).count;
+        if blocks > MOST_BLOCKS {
+            return Err(Error::Parameter {
+                shape: "a view of a file",
+                parameter: "the number of contiguous blocks".to_owned(),
+                value: blocks as i128,
+                requirement: format!("at most {MOST_BLOCKS}: MPI libraries list them"),
+            });
+        }
+        let size = L::Element::FACTS.wire_size;
+        let region = Region { element: size, ..layout.region() };
+        let strides = region.contiguous();
+        let (mut displacements, mut children, mut end) = (Vec::new(), Vec::new(), 0);
+        for nest in region.nests(&strides) {
+            let (mut tree, mut reach) = (bytes(size as u64), size as i64);
+            for level in nest.loops().iter().rev() {
+                let places: Vec<i64> = match level.list {
+                    None => {
+                        // All distances are equal.
+                        if level.count > 1 && (level.stride as i64) < reach {
+                            return Err(Error::Ascending);
+                        }
+                        reach += (level.count as i64 - 1) * level.stride as i64;
+                        tree = TypeTree::vector(level.count as u64, level.stride as i64, tree);
+                        continue;
+                    }
+                    Some(_) => (0..level.count).map(|i| level.offset(i) as i64).collect(),
+                };
+                if places.windows(2).any(|pair| pair[1] - pair[0] < reach) {
+                    return Err(Error::Ascending);
+                }
+                reach += places.last().copied().unwrap_or(0);
+                tree = TypeTree::index(places, tree);
+            }
+            if (nest.start as i64) < end {
+                return Err(Error::Ascending);
+            }
+            end = nest.start as i64 + reach;
+            displacements.push(nest.start as i64);
+            children.push(tree);
+        }
+        if children.is_empty() || size == 0 {
+            return Ok(Self::nothing::<L::Element>());
+        }
+        let extent = (region.array_elements() * size) as i64;
+        Ok(Self { tree: TypeTree::structure(displacements, children), extent })
+    }
+
+    /// Returns the number of bytes of an array in the file.
+    pub fn extent(&self) -> u64 {
+        self.extent as u64
+    }
+
+    /// Returns the committed datatype of the view.
+    pub fn datatype(self) -> Result<LayoutDatatype, Error> {
+        let wanted = Wanted::new(self.tree, Some(Bounds::of_extent(self.extent)));
+        Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..wanted })).datatype()
+    }
+}
+
+/// Adjacent bytes of a file, and their packed bytes.
+pub(super) struct Run {
+    /// The offset of the first byte in the file.
+    pub at: u64,
+    /// The range of the packed bytes.
+    pub bytes: Range<usize>,
+}
+
+impl Run {
+    /// The size in bytes from which a run is long: then a call for each run is faster than a view.
+    const LONG: usize = 1 << 10;
+
+    /// The number of runs that are few enough for a call each, however short they are.
+    const FEW: usize = 8;
+
+    /// Returns `true` if the elements of a layout, in packed form, lie in many short runs of the array.
+    pub fn are_short<L: Layout>(layout: &L) -> bool {
+        let Runs { count, bytes } = Runs::of(layout);
+        count > Self::FEW && bytes / count < Self::LONG
+    }
+
+    /// Returns the runs of the elements of a layout, in packing order, in an array at an offset of the file.
+    pub fn all<L: Layout>(layout: &L, offset: u64) -> Vec<Self> {
+        let size = L::Element::FACTS.wire_size;
+        let region = Region { element: size, ..layout.region() };
+        let strides = region.contiguous();
+        let (mut runs, mut packed) = (Vec::new(), 0);
+        for nest in region.nests(&strides) {
+            let (count, outer) = nest.contiguous_of(size);
+            each_place(outer, offset + nest.start as u64, &mut |at| {
+                let bytes = packed..packed + count * size;
+                packed = bytes.end;
+                runs.push(Self { at, bytes });
+            });
+        }
+        runs
+    }
+
+    /// Divides a very long run into parts that fit an MPI call.
+    pub fn parts(self) -> impl Iterator<Item = Self> {
+        let Self { at, bytes } = self;
+        (bytes.start..bytes.end).step_by(MOST).map(move |start| {
+            let end = bytes.end.min(start + MOST);
+            Self { at: at.saturating_add((start - bytes.start) as u64), bytes: start..end }
+        })
+    }
+}
+
+/// The number of runs of a layout, and of their bytes.
+struct Runs {
+    count: usize,
+    bytes: usize,
+}
+
+impl Runs {
+    fn of<L: Layout>(layout: &L) -> Self {
+        let size = L::Element::FACTS.wire_size;
+        let region = Region { element: size, ..layout.region() };
+        let strides = region.contiguous();
+        region.nests(&strides).fold(Self { count: 0, bytes: 0 }, |Self { count, bytes }, nest| {
+            let (elements, outer) = nest.contiguous_of(size);
+            let runs = outer.iter().fold(1usize, |runs, level| runs.saturating_mul(level.count));
+            Self {
+                count: count.saturating_add(runs),
+                bytes: bytes.saturating_add(runs.saturating_mul(elements.saturating_mul(size))),
+            }
+        })
+    }
+}
+
+/// Calls `each` with the places of all iterations of the loops.
+fn each_place(loops: &[Loop<'_>], start: u64, each: &mut impl FnMut(u64)) {
+    let [outer, inner @ ..] = loops else { return each(start) };
+    for i in 0..outer.count {
+        each_place(inner, start.saturating_add_signed(outer.offset(i) as i64), each);
+    }
+}
+
+/// Returns the tree of adjacent bytes.
+fn bytes(count: u64) -> TypeTree {
+    TypeTree::vector(count, 1, TypeTree::Leaf(BaseType::U8))
+}

@@ -1,0 +1,560 @@
+//! Redistributions: a global array moves from one distribution over the ranks to another.
+//!
+//! All ranks tell all others which parts they have (`MPI_Allgatherv`). From then on each rank knows what it
+//! sends to whom, and what it receives. One message goes to each rank that needs elements of this one;
+//! elements that stay are copied without MPI.
+
+use std::{fmt, marker::PhantomData, os::raw::c_int, sync::Arc};
+
+use ::mpi::ffi::MPI_Comm;
+
+use super::{Comm, Handle, Pending, pending::State};
+use crate::{
+    DynamicLayout, Error, MpiDatatype, View, ViewMut,
+    layout::{
+        ArrayLike, ArrayLikeMut, Dimensions, Distributed,
+        distributed::{IndexSet, OwnPart, Positions, Whole},
+        shapes::refused,
+        source::Place,
+    },
+    mpi::{Usable, ready},
+    transfer::{
+        address::Address,
+        attach::{Companion, companion},
+        blocks::wire_size,
+        exchange::{Exchange, Planned, directly},
+        frame::checks,
+        members::{Members, intracommunicator},
+        places::{check, copy, pack, unpack},
+    },
+};
+
+/// A redistribution of a global array with elements `T`: from the parts that the ranks have to other parts of
+/// it. It is planned once, and may then run many times, on other arrays each time.
+///
+/// Each element must be in exactly one part of the source, if it is in a part of the destination. It may be
+/// in parts of the destination of several ranks.
+///
+/// ```no_run
+/// use dtype_runtime::{Redistribution, Result, run};
+///
+/// fn main() {
+///     run(|world| -> Result {
+///         // A matrix of 100 × 80, divided into rows, and then into columns.
+///         let rows = world.blocks([100, 80], [world.size(), 1]);
+///         let columns = world.blocks([100, 80], [1, world.size()]);
+///         let (own_rows, mut own_columns) = (rows.vec(0.5), columns.vec(0.0));
+///         let mut transpose = Redistribution::new(world, &rows, &columns)?;
+///         for _ in 0..10 {
+///             transpose.run(&own_rows, &mut own_columns)?;
+///         }
+///         Ok(())
+///     });
+/// }
+/// ```
+pub struct Redistribution<T, const D: usize> {
+    from: Vec<Whole<T, D>>,
+    to: Vec<Whole<T, D>>,
+    sends: Vec<Message<T, D>>,
+    receives: Vec<Message<T, D>>,
+    copies: Vec<[Piece<T, D>; 2]>,
+    companion: Arc<Companion>,
+    tag: c_int,
+    /// The requests and buffers, and the number of global arrays for which they are made.
+    prepared: Option<(usize, Exchange)>,
+}
+
+/// A message to a rank or from it: pieces of local arrays.
+struct Message<T, const D: usize> {
+    rank: c_int,
+    pieces: Vec<Piece<T, D>>,
+}
+
+/// A piece of a local array.
+struct Piece<T, const D: usize> {
+    /// The number of the array, in the order of the parts.
+    array: usize,
+    layout: DynamicLayout<T, D>,
+}
+
+impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
+    /// Plans a redistribution from the parts that this rank has to the parts that it will have. All ranks
+    /// must make this call.
+    ///
+    /// # Errors
+    /// `Argument`, on all ranks, if the parts are not those of arrays of equal sizes, or if an
+    /// element of the destination is in no part of the source, or in several; `Argument` on a rank
+    /// with a part that is not within the array; an error if an MPI call fails.
+    pub fn new<C, A, B>(communicator: &Comm<C>, from: &A, to: &B) -> Result<Self, Error>
+    where
+        C: Handle,
+        A: Distributed<D> + ?Sized,
+        B: Distributed<D> + ?Sized,
+    {
+        let mpi = &ready()?;
+        let Members { communicator: raw, ranks, .. } = communicator.members(mpi);
+        intracommunicator(mpi, raw)?;
+        let (companion, tag) = companion(mpi, raw, 1)?;
+        let rank = communicator.rank();
+        let own = from.parts().and_then(|from| Ok([from, to.parts()?]));
+        // A rank with an error tells the others, so that none waits for its messages.
+        let told = own.as_ref().map_or_else(|_| vec![FAILED], numbers);
+        let told = communicator.all_gather(&told)?;
+        let made = own.and_then(|own| {
+            let plan = Plan::of(&Parts::read(&told)?, rank, ranks)?;
+            Self::of_plan(own, plan, companion, tag)
+        });
+        let has_failed = communicator.all_gather(&made.is_err())?;
+        let made = made?;
+        has_failed.iter().position(|has_failed| *has_failed).map_or(Ok(made), |rank| Err(elsewhere(rank)))
+    }
+
+    fn of_plan(
+        [from, to]: [Vec<OwnPart<D>>; 2],
+        Plan { sends, receives, copies }: Plan<D>,
+        companion: Arc<Companion>,
+        tag: c_int,
+    ) -> Result<Self, Error> {
+        let whole = |parts: Vec<OwnPart<D>>| {
+            parts.into_iter().map(|OwnPart { local, .. }| Whole::new(local)).collect::<Result<Vec<_>, _>>()
+        };
+        let (from, to) = (whole(from)?, whole(to)?);
+        let piece = |arrays: &[Whole<T, D>], (array, positions): (usize, Positions<D>)| {
+            Ok::<_, Error>(Piece { array, layout: positions.layout(&arrays[array].array)? })
+        };
+        let messages = |arrays: &[Whole<T, D>], messages: Vec<(usize, Vec<(usize, Positions<D>)>)>| {
+            let messages = messages.into_iter().map(|(rank, pieces)| {
+                let pieces = pieces.into_iter().map(|one| piece(arrays, one));
+                Ok::<_, Error>(Message { rank: rank as c_int, pieces: pieces.collect::<Result<_, _>>()? })
+            });
+            messages.collect::<Result<Vec<_>, _>>()
+        };
+        let (sends, receives) = (messages(&from, sends)?, messages(&to, receives)?);
+        let copies = copies.into_iter().map(|[a, b]| Ok::<_, Error>([piece(&from, a)?, piece(&to, b)?]));
+        let copies = copies.collect::<Result<_, _>>()?;
+        Ok(Self { from, to, sends, receives, copies, companion, tag, prepared: None })
+    }
+
+    /// Moves the elements of this rank's array to the arrays of all ranks. All ranks must make this call.
+    ///
+    /// A source or destination is any array of the part's sizes: nested arrays, a slice or `Vec` of all
+    /// elements, an array of `ndarray`. A slice of several arrays moves them all, with one message for each
+    /// rank. A rank without a part passes an array without elements.
+    ///
+    /// # Errors
+    /// `Argument` if an array has other sizes than its part; `Argument` if there are several
+    /// parts; `Size` if a rank sends another number of elements, or has an error;
+    /// `Value`; an error if an MPI call fails. After an error, some elements may have been
+    /// written.
+    pub fn run<S, R>(&mut self, source: &S, destination: &mut R) -> Result<(), Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let mpi = &ready()?;
+        let from = &[source][usize::from(self.from.is_empty())..];
+        let to = &mut [destination][usize::from(self.to.is_empty())..];
+        let [from, to] = self.places(from, to).map_err(|error| self.refuse(mpi, error))?;
+        // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
+        unsafe { self.run_at(mpi, &from, &to) }
+    }
+
+    /// Like [`run`](Self::run), for ranks with several parts: one array for each, in the order of the parts.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Self::run); `Argument` for another number of arrays.
+    pub fn run_all<S, R>(&mut self, sources: &[&S], destinations: &mut [&mut R]) -> Result<(), Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let mpi = &ready()?;
+        let [from, to] = self.places(sources, destinations).map_err(|error| self.refuse(mpi, error))?;
+        // SAFETY: 1, since the destinations are borrowed mutably, and 2, since the sources are borrowed.
+        unsafe { self.run_at(mpi, &from, &to) }
+    }
+
+    /// Starts [`run`](Self::run), and returns without waiting. The source is free again at once. The
+    /// destination is borrowed until [`finish`](Pending::finish).
+    ///
+    /// # Errors
+    /// The errors of [`run`](Self::run).
+    pub fn start<'a, S, R>(&'a mut self, source: &S, destination: &'a mut R) -> Result<Pending<'a>, Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let mpi = &ready()?;
+        let from = &[source][usize::from(self.from.is_empty())..];
+        let to = &mut [destination][usize::from(self.to.is_empty())..];
+        let [from, to] = self.places(from, to).map_err(|error| self.refuse(mpi, error))?;
+        // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
+        unsafe { self.start_at(mpi, &from, &to) }?;
+        Ok(Pending::new(Moving { redistribution: self, to, destination: PhantomData }))
+    }
+
+    /// Returns the number of elements that this rank sends to other ranks in each run.
+    pub fn elements_sent(&self) -> usize {
+        let pieces = self.sends.iter().flat_map(|message| &message.pieces);
+        pieces.map(|piece| piece.layout.count()).fold(0, usize::saturating_add)
+    }
+
+    /// Returns the places of arrays, of which there must be one for each part.
+    fn places<S, R>(&self, sources: &[&S], destinations: &mut [&mut R]) -> Result<[Vec<Place>; 2], Error>
+    where
+        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        same_number("sources", sources.len(), self.from.len())?;
+        same_number("destinations", destinations.len(), self.to.len())?;
+        let from = self.from.iter().zip(sources);
+        let from = from.map(|(local, array)| local.place(|region| array.place(region)));
+        let to = self.to.iter().zip(destinations);
+        let to = to.map(|(local, array)| local.place(|region| array.place_mut(region)));
+        let places = [from.collect::<Result<Vec<_>, _>>()?, to.collect::<Result<Vec<_>, _>>()?];
+        same_copies(&places[0], &places[1])?;
+        Ok(places)
+    }
+
+    /// Tells the other ranks of an error of this one, and returns it.
+    fn refuse(&mut self, mpi: &Usable, error: Error) -> Error {
+        // Messages of a run that was forgotten arrive first.
+        self.prepared = None;
+        Exchange::refuse(mpi, Arc::clone(&self.companion), self.planned(1), error)
+    }
+
+    /// Moves the elements of one run. A message of one piece is sent from its array, and received there, on
+    /// the wire that was measured to be the fastest: the arrays are borrowed until the end. Its bytes are the
+    /// same as those of [`start_at`](Self::start_at).
+    ///
+    /// # Safety
+    /// 1. The arrays at the places `to` are borrowed mutably.
+    /// 2. The arrays at the places `from` are borrowed, and are others.
+    unsafe fn run_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
+        let mut all = self.sends.iter().chain(&self.receives);
+        if checks() || all.any(|message| message.pieces.len() > 1) {
+            // SAFETY: 1 and 2.
+            return unsafe {
+                self.start_at(mpi, from, to)?;
+                self.finish_at(mpi, to)
+            };
+        }
+        // Messages of a run that was forgotten arrive first.
+        if let Some((_, exchange)) = &mut self.prepared {
+            exchange.settle(mpi)?;
+        }
+        let (communicator, tag) = (self.companion.communicator, self.tag);
+        let sends = self.sends.iter().flat_map(|message| message.addressed(communicator, tag));
+        let sends = sends.map(|(to, piece)| (to, View::new(from[piece.array], &piece.layout)));
+        let receives = self.receives.iter().flat_map(|message| message.addressed(communicator, tag));
+        let receives = receives.map(|(from, piece)| (from, ViewMut::new(to[piece.array], &piece.layout)));
+        // SAFETY: 1 and 2.
+        directly(mpi, sends, receives, || unsafe { self.copy(from, to) })
+    }
+
+    /// Copies the elements that stay on this rank.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places `to` are borrowed mutably.
+    /// 2. The arrays at the places `from` are borrowed, and are others.
+    unsafe fn copy(&self, from: &[Place], to: &[Place]) -> Result<(), Error> {
+        self.copies.iter().try_for_each(|[source, destination]| {
+            let from = (&source.layout, &from[source.array..=source.array]);
+            let to = (&destination.layout, &to[destination.array..=destination.array]);
+            // SAFETY: 1 and 2.
+            unsafe { copy(from, to) }
+        })
+    }
+
+    /// Sends elements to other ranks, and copies those that stay.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places `to` are borrowed mutably.
+    /// 2. The arrays at the places `from` are borrowed, and are others.
+    unsafe fn start_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
+        let arrays = same_copies(from, to)?;
+        if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
+            self.prepare(mpi, arrays).map_err(|error| self.refuse(mpi, error))?;
+        }
+        let Self { sends, prepared, .. } = self;
+        if let Some((_, exchange)) = prepared {
+            exchange.start(mpi, |i, packed| {
+                sends[i].each(from, arrays, |layout, place, bytes| pack(layout, &[place], &mut packed[bytes]))
+            })?;
+        }
+        // SAFETY: 1 and 2.
+        unsafe { self.copy(from, to) }
+    }
+
+    /// Waits for the elements of other ranks, and writes them to the destinations.
+    ///
+    /// # Safety
+    /// 1. The arrays at the places are borrowed mutably.
+    unsafe fn finish_at(&mut self, mpi: &Usable, to: &[Place]) -> Result<(), Error> {
+        let Self { receives, prepared, .. } = self;
+        let Some((arrays, exchange)) = prepared else { return Ok(()) };
+        exchange.finish(
+            mpi,
+            T::FACTS.wire_size,
+            |i, packed| {
+                receives[i].each(to, *arrays, |layout, place, bytes| check(layout, &[place], &packed[bytes]))
+            },
+            |i, packed| {
+                receives[i].each(to, *arrays, |layout, place, bytes| {
+                    // SAFETY: 1.
+                    unsafe { unpack(layout, &[place], &packed[bytes]) }
+                })
+            },
+        )
+    }
+
+    /// Returns the messages for so many global arrays.
+    fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2], Error> {
+        let planned = |Message { rank, pieces }: &Message<T, D>| {
+            let peer = Address { communicator: self.companion.communicator, rank: *rank, tag: self.tag };
+            let mut size = 0usize;
+            for Piece { layout, .. } in pieces {
+                size = size.saturating_add(wire_size(layout)?.saturating_mul(arrays));
+            }
+            Ok::<_, Error>(Planned { peer, size })
+        };
+        let all = |messages: &[Message<T, D>]| messages.iter().map(planned).collect::<Result<Vec<_>, _>>();
+        Ok([all(&self.sends)?, all(&self.receives)?])
+    }
+
+    /// Makes requests and buffers for so many global arrays.
+    fn prepare(&mut self, mpi: &Usable, arrays: usize) -> Result<(), Error> {
+        // Messages of a run that was forgotten arrive first.
+        self.prepared = None;
+        let [sends, receives] = self.planned(arrays)?;
+        let exchange = Exchange::new(mpi, Arc::clone(&self.companion), &sends, &receives)?;
+        self.prepared = Some((arrays, exchange));
+        Ok(())
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> Message<T, D> {
+    /// Returns each piece with the rank that it goes to or comes from.
+    fn addressed(&self, communicator: MPI_Comm, tag: c_int) -> impl Iterator<Item = (Address, &Piece<T, D>)> {
+        let peer = Address { communicator, rank: self.rank, tag };
+        self.pieces.iter().map(move |piece| (peer, piece))
+    }
+
+    /// Calls `visit` with the layout of each piece, the place of its array, and the range of its packed
+    /// bytes.
+    fn each(
+        &self,
+        places: &[Place],
+        arrays: usize,
+        mut visit: impl FnMut(&DynamicLayout<T, D>, Place, std::ops::Range<usize>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut start = 0;
+        for Piece { array, layout } in &self.pieces {
+            let end = start + wire_size(layout)? * arrays;
+            visit(layout, places[*array], start..end)?;
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of global arrays, which must be the same on both sides.
+fn same_copies(from: &[Place], to: &[Place]) -> Result<usize, Error> {
+    let mut copies = from.iter().chain(to).map(|place| place.copies);
+    let arrays = copies.next().unwrap_or(1);
+    match copies.find(|other| *other != arrays) {
+        None => Ok(arrays),
+        Some(other) => {
+            let requirement = format!("{arrays} on both sides");
+            Err(refused("Redistribution", "the number of arrays", other as i128, requirement))
+        }
+    }
+}
+
+fn same_number(what: &str, found: usize, parts: usize) -> Result<(), Error> {
+    if found == parts {
+        return Ok(());
+    }
+    let requirement = format!("{parts}, the number of parts of this rank");
+    Err(refused("Redistribution", format!("the number of {what}"), found as i128, requirement))
+}
+
+/// The first number of a rank whose parts have a mistake.
+const FAILED: u64 = u64::MAX;
+
+/// Returns the parts of a rank as numbers: the number of dimensions, the numbers of parts before and after,
+/// and for each part the sizes of the global array and the indices.
+fn numbers<const D: usize>(own: &[Vec<OwnPart<D>>; 2]) -> Vec<u64> {
+    let mut numbers = vec![D as u64];
+    numbers.extend(own.iter().map(|parts| parts.len() as u64));
+    for OwnPart { part, .. } in own.iter().flatten() {
+        numbers.extend(part.gsizes.map(|size| size as u64));
+        part.write(&mut numbers);
+    }
+    numbers
+}
+
+/// The parts of all ranks before and after, in the order of the ranks.
+struct Parts<const D: usize> {
+    from: Vec<Vec<IndexSet<D>>>,
+    to: Vec<Vec<IndexSet<D>>>,
+}
+
+impl<const D: usize> Parts<D> {
+    /// Reads the numbers of all ranks.
+    fn read(told: &[Vec<u64>]) -> Result<Self, Error> {
+        let (mut gsizes, mut all) = (None, Self { from: Vec::new(), to: Vec::new() });
+        for (rank, numbers) in told.iter().enumerate() {
+            if numbers.first() == Some(&FAILED) {
+                return Err(elsewhere(rank));
+            }
+            let malformed = || Error::Message {
+                from: Some(rank as i32),
+                reason: "its parts are those of another version of the library".into(),
+            };
+            let mut numbers = numbers.iter().copied();
+            if numbers.next() != Some(D as u64) {
+                return Err(mistake(format!(
+                    "rank {rank} has parts of an array of another number of dimensions"
+                )));
+            }
+            let mut number = || numbers.next().and_then(|number| usize::try_from(number).ok());
+            let counts = [number().ok_or_else(malformed)?, number().ok_or_else(malformed)?];
+            for (count, parts) in counts.into_iter().zip([&mut all.from, &mut all.to]) {
+                let mut of_rank = Vec::new();
+                for _ in 0..count {
+                    let mut found = [0; D];
+                    for (k, size) in found.iter_mut().enumerate() {
+                        *size = numbers
+                            .next()
+                            .and_then(|size| usize::try_from(size).ok())
+                            .ok_or_else(malformed)?;
+                        let expected = gsizes.map_or(*size, |gsizes: [usize; D]| gsizes[k]);
+                        if *size != expected {
+                            return Err(mistake(format!(
+                                "dimension {k} of the global array has length {size} in a part of rank \
+                                 {rank}, and {expected} in an earlier part"
+                            )));
+                        }
+                    }
+                    gsizes = Some(found);
+                    of_rank.push(IndexSet::read(&mut numbers, found).ok_or_else(malformed)?);
+                }
+                parts.push(of_rank);
+            }
+            if numbers.next().is_some() {
+                return Err(malformed());
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The messages and copies of one rank: positions in parts, with the numbers of the parts.
+struct Plan<const D: usize> {
+    sends: Vec<(usize, Vec<(usize, Positions<D>)>)>,
+    receives: Vec<(usize, Vec<(usize, Positions<D>)>)>,
+    copies: Vec<[(usize, Positions<D>); 2]>,
+}
+
+impl<const D: usize> Plan<D> {
+    fn of(all: &Parts<D>, own: usize, ranks: usize) -> Result<Self, Error> {
+        let mut plan = Self { sends: Vec::new(), receives: Vec::new(), copies: Vec::new() };
+        let source = &all.from[own];
+        for (i, j, [ours, theirs]) in pieces(source, &all.to[own]) {
+            plan.copies.push([(i, ours), (j, theirs)]);
+        }
+        // Each rank begins with its neighbours, so that not all wait for the same one.
+        for step in 1..ranks {
+            let (to, from) = ((own + step) % ranks, (own + ranks - step) % ranks);
+            let sent: Vec<_> = pieces(source, &all.to[to]).map(|(i, _, [ours, _])| (i, ours)).collect();
+            if !sent.is_empty() {
+                plan.sends.push((to, sent));
+            }
+            let received = pieces(&all.from[from], &all.to[own]);
+            let received: Vec<_> = received.map(|(_, j, [_, ours])| (j, ours)).collect();
+            if !received.is_empty() {
+                plan.receives.push((from, received));
+            }
+        }
+        for (j, destination) in all.to[own].iter().enumerate() {
+            covered_once(&all.from, destination, own, j)?;
+        }
+        Ok(plan)
+    }
+}
+
+/// Returns the elements that parts before and after have in common, with the numbers of the parts. They are
+/// in the order of the parts before and then after: that of the pieces of a message, on both sides.
+fn pieces<'a, const D: usize>(
+    before: &'a [IndexSet<D>],
+    after: &'a [IndexSet<D>],
+) -> impl Iterator<Item = (usize, usize, [Positions<D>; 2])> + 'a {
+    let pairs = before.iter().enumerate().flat_map(move |(i, source)| {
+        after.iter().enumerate().map(move |(j, destination)| (i, source, j, destination))
+    });
+    pairs.filter_map(|(i, source, j, destination)| Some((i, j, source.common(destination)?)))
+}
+
+/// Checks that each element of a part is in exactly one part of the source.
+fn covered_once<const D: usize>(
+    from: &[Vec<IndexSet<D>>],
+    destination: &IndexSet<D>,
+    own: usize,
+    number: usize,
+) -> Result<(), Error> {
+    let sources =
+        from.iter().enumerate().flat_map(|(rank, parts)| parts.iter().map(move |part| (rank, part)));
+    let sources: Vec<_> = sources
+        .filter_map(|(rank, part)| destination.common(part).map(|[common, _]| (rank, common)))
+        .collect();
+    for (i, (rank, part)) in sources.iter().enumerate() {
+        if let Some((other, _)) = sources[..i].iter().find(|(_, others)| part.meets(others)) {
+            return Err(mistake(format!(
+                "a part of rank {other} and a part of rank {rank} overlap in the source"
+            )));
+        }
+    }
+    let found = sources.iter().map(|(_, part)| part.count()).fold(0, u128::saturating_add);
+    let count = destination.count();
+    if found == count {
+        return Ok(());
+    }
+    Err(mistake(format!(
+        "part {number} of rank {own} in the destination has {count} elements, of which {found} are in a part \
+         of the source"
+    )))
+}
+
+fn mistake(reason: String) -> Error {
+    Error::Distribution { reason }
+}
+
+/// The error for a mistake that another rank has found.
+fn elsewhere(rank: usize) -> Error {
+    mistake(format!("rank {rank} found a mistake, which its own error describes"))
+}
+
+/// A redistribution under way.
+struct Moving<'a, T, const D: usize> {
+    redistribution: &'a mut Redistribution<T, D>,
+    to: Vec<Place>,
+    destination: PhantomData<&'a mut [T]>,
+}
+
+impl<T: MpiDatatype, const D: usize> State<()> for Moving<'_, T, D> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        self.redistribution.prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done(mpi))
+    }
+
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+        // SAFETY: 1, since the guard borrows the destination mutably.
+        unsafe { self.redistribution.finish_at(mpi, &self.to) }
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> fmt::Debug for Redistribution<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redistribution").field("messages", &self.sends.len()).finish_non_exhaustive()
+    }
+}

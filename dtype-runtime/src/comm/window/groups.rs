@@ -1,0 +1,159 @@
+//! Groups of ranks, for epochs in which some ranks take part, and how they meet.
+//!
+//! In MPICH 4.0.2, `MPI_Win_start` only counts the ranks that have posted, so it may count those of the next
+//! epoch, and `MPI_Win_wait` counts in the same way. So the ranks of an epoch first say to each other that
+//! they take part. Then nothing of another epoch is under way, and no rank waits for one that is not there.
+
+use std::os::raw::c_int;
+
+use ::mpi::{
+    Rank,
+    ffi::{self, MPI_Group},
+};
+
+use super::open::{ABSENT, Open, rank_of, unusable};
+use crate::{
+    Error,
+    mpi::called,
+    transfer::{address::Address, persistent::Persistent},
+};
+
+/// The part of a rank in the epoch of another one: what it says when they meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Part {
+    /// It is an origin: it writes to and reads from the other rank.
+    is_origin: bool,
+    /// It is a target of the other rank.
+    is_target: bool,
+}
+
+impl Part {
+    /// The part of a rank that does not take part.
+    const NONE: Self = Self::from_byte(ABSENT);
+
+    /// Returns the part that the other rank must have.
+    const fn opposite(self) -> Self {
+        Self { is_origin: self.is_target, is_target: self.is_origin }
+    }
+
+    const fn to_byte(self) -> u8 {
+        self.is_origin as u8 + 2 * self.is_target as u8
+    }
+
+    const fn from_byte(byte: u8) -> Self {
+        Self { is_origin: byte & 1 != 0, is_target: byte & 2 != 0 }
+    }
+}
+
+/// The ranks that take part in an epoch of this one.
+#[derive(Default)]
+pub(super) struct Partners {
+    pub targets: Vec<Rank>,
+    pub origins: Vec<Rank>,
+}
+
+impl Partners {
+    /// Meets the ranks of an epoch: each says to the others which part it has. Returns those whose parts fit,
+    /// and an error if there are others, or if a rank is none of the communicator.
+    pub fn meet(open: &Open, targets: &[usize], origins: &[usize]) -> (Self, Result<(), Error>) {
+        let ranks = |ranks: &[usize]| -> Vec<Rank> { ranks.iter().copied().map(rank_of).collect() };
+        let (targets, origins) = (&ranks(targets), &ranks(origins));
+        let mut named: Vec<_> = targets.iter().chain(origins).copied().collect();
+        named.sort_unstable();
+        named.dedup();
+        let checked = named.iter().try_for_each(|rank| open.check(*rank));
+        named.retain(|rank| open.check(*rank).is_ok());
+        // A rank with an error says that it does not take part, so that none waits for it.
+        let own = named.iter().map(|rank| match checked {
+            Ok(()) => Part { is_origin: targets.contains(rank), is_target: origins.contains(rank) },
+            Err(_) => Part::NONE,
+        });
+        let own: Vec<_> = named.iter().copied().zip(own).collect();
+        let met = checked.and(tell(open, &own));
+        let (mut partners, mut all) = (Self::default(), Ok(()));
+        let others = match met {
+            Ok(others) => others,
+            Err(error) => return (partners, Err(error)),
+        };
+        for ((rank, part), other) in own.into_iter().zip(others) {
+            if other != part.opposite() {
+                all = all.and(Err(absent(rank)));
+                continue;
+            }
+            partners.targets.extend(part.is_origin.then_some(rank));
+            partners.origins.extend(part.is_target.then_some(rank));
+        }
+        (partners, all)
+    }
+}
+
+/// Tells each rank the part of this one, and returns their parts.
+fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>, Error> {
+    let mpi = &open.mpi;
+    let mut requests = Persistent::on(open.companion.communicator);
+    let mut answers = Vec::new();
+    for (rank, part) in own {
+        if *rank == open.rank {
+            continue;
+        }
+        let peer = Address { communicator: open.companion.communicator, rank: *rank, tag: open.meeting() };
+        answers.push(requests.add_receive(mpi, 1, peer)?);
+        let told = requests.add_send(mpi, false, 1, peer)?;
+        requests.outgoing(told).fill(part.to_byte());
+    }
+    requests.start(mpi)?;
+    requests.wait(mpi)?;
+    let mut answers = answers.into_iter().map(|number| requests.incoming(mpi, number, 1));
+    let part = |(rank, part): &(Rank, Part)| {
+        if *rank == open.rank {
+            return Ok(*part);
+        }
+        let answer = answers.next().transpose()?;
+        Ok(answer.and_then(|answer| answer.first()).map_or(Part::NONE, |byte| Part::from_byte(*byte)))
+    };
+    own.iter().map(part).collect()
+}
+
+#[cold]
+fn absent(rank: Rank) -> Error {
+    unusable(format!(
+        "rank {rank} does not take part in this exchange: it has left the window, names other ranks, or has \
+         an error"
+    ))
+}
+
+/// A group of ranks.
+pub(super) struct Group<'o> {
+    open: &'o Open,
+    pub raw: MPI_Group,
+}
+
+impl<'o> Group<'o> {
+    /// Makes a group of ranks of the communicator, which are all different.
+    pub fn of(open: &'o Open, ranks: &[Rank]) -> Result<Self, Error> {
+        // SAFETY: a constant of the library.
+        let raw = unsafe { ffi::RSMPI_GROUP_NULL };
+        let (mut all, mut some) = (Self { open, raw }, Self { open, raw });
+        let mpi = &open.mpi;
+        called(mpi, "MPI_Comm_group", open.companion.communicator, || {
+            // SAFETY: the communicator is live; there is room for a handle.
+            unsafe { mpi.MPI_Comm_group(open.companion.communicator, &raw mut all.raw) }
+        })?;
+        called(mpi, "MPI_Group_incl", open.companion.communicator, || {
+            // SAFETY: the group is live, and has these ranks; there is room for a handle.
+            unsafe { mpi.MPI_Group_incl(all.raw, ranks.len() as c_int, ranks.as_ptr(), &raw mut some.raw) }
+        })?;
+        Ok(some)
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        // SAFETY: a constant of the library, and a group that was made here and is freed once.
+        unsafe {
+            if self.raw != ffi::RSMPI_GROUP_NULL {
+                self.open.mpi.MPI_Group_free(&raw mut self.raw);
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Windows that are open: their memory, what all ranks agree on, and the end. No transfers.
+
+use std::{
+    cell::Cell,
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+};
+
+use ::mpi::{
+    Rank,
+    ffi::{self, MPI_Aint, MPI_Win},
+};
+
+use dtype_engine::Error as PackError;
+
+use super::super::{Comm, Handle};
+use crate::{
+    Error, MpiDatatype,
+    mpi::{Usable, called, checked, constants, ready, true_code, without_communicator},
+    transfer::{
+        address::any_rank,
+        agreement::least_and_greatest,
+        attach::Companion,
+        members::{Members, intracommunicator},
+        request::no_status,
+    },
+    types::{AnyPattern, layout_number},
+};
+
+/// The epochs of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Epochs in which the target takes part.
+    Active,
+    /// Epochs in which it does not.
+    Passive,
+}
+
+/// Returns a rank as MPI has it. A greater one is no rank of any communicator.
+pub(super) fn rank_of(rank: usize) -> Rank {
+    Rank::try_from(rank).unwrap_or(Rank::MAX)
+}
+
+/// A window that is open.
+pub(super) struct Open {
+    /// MPI stays usable: the values lie in its memory, and other ranks may write there.
+    pub mpi: Usable,
+    window: MPI_Win,
+    /// A communicator of this window alone: ranks that use another window meanwhile do not say that they use
+    /// this one.
+    pub companion: Companion,
+    pub rank: Rank,
+    kind: Kind,
+    /// The number of elements of each rank.
+    pub lengths: Vec<usize>,
+    /// The bytes before the first element of each rank, in its memory of the window.
+    pub starts: Vec<usize>,
+    /// The values of the program.
+    program: *mut u8,
+    /// Their copies in the window, which others read and write; `None` before they are copied, and if there
+    /// are no bytes.
+    place: Option<*mut u8>,
+    /// The number of their bytes.
+    size: usize,
+    /// The tag of messages by which ranks meet: the number of agreements of all ranks so far, modulo 2. A
+    /// rank that waits in an agreement declines nothing of ranks that are behind it already.
+    meeting: Cell<c_int>,
+}
+
+/// The answers of all ranks to the question whether they leave the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Agreed {
+    /// All stay.
+    Stay,
+    /// Some leave.
+    Mixed,
+    /// All leave.
+    Leave,
+}
+
+/// The byte of a rank that does not take part, in the messages by which ranks meet for an epoch of some of
+/// them.
+pub(super) const ABSENT: u8 = 0;
+
+/// The memory of this rank in a window.
+struct Memory {
+    /// The place of the first element; `None` if there are no bytes.
+    place: Option<*mut u8>,
+    /// The bytes before it.
+    start: usize,
+    /// The number that lies there until the others have read it; 0 if there are no bytes.
+    mark: u64,
+}
+
+impl Open {
+    /// Opens a window over copies of the values of each rank.
+    pub fn new<C: Handle, T: MpiDatatype + AnyPattern>(
+        communicator: &Comm<C>,
+        values: &mut [T],
+        kind: Kind,
+    ) -> Result<(Self, *mut [T]), Error> {
+        let mpi = ready()?;
+        let Members { communicator: raw, .. } = communicator.members(&mpi);
+        intracommunicator(&mpi, raw)?;
+        let companion = Companion::alone(&mpi, raw)?;
+        let own = [values.len() as u64, layout_number::<T>(), kind as u64];
+        let all = communicator.all_gather(&own)?;
+        if all.iter().any(|[_, layout, kind]| [*layout, *kind] != own[1..]) {
+            return Err(unusable(
+                "all ranks must have values of the same type, and all call `window`, or all `passive_window`",
+            ));
+        }
+        // A type for which the program vouches: parts of values may be mixed here.
+        if !T::FACTS.any_pattern {
+            return Err(PackError::Restricted.into());
+        }
+        let lengths = all.iter().map(|[length, ..]| *length as usize).collect();
+        // SAFETY: a constant of the library.
+        let window = unsafe { ffi::RSMPI_WIN_NULL };
+        let (program, size) = (values.as_mut_ptr(), size_of_val(values));
+        let mut open = Self {
+            mpi,
+            window,
+            companion,
+            rank: communicator.rank() as Rank,
+            kind,
+            lengths,
+            starts: Vec::new(),
+            program: program.cast(),
+            place: None,
+            size,
+            meeting: Cell::new(0),
+        };
+        let memory = open.allocate(align_of::<T>());
+        let told = memory.as_ref().map_or([1, 0, 0], |Memory { start, mark, .. }| [0, *start as u64, *mark]);
+        // A rank with an error tells the others, so that all leave in the same way.
+        let all = communicator.all_gather(&told)?;
+        let Memory { place, .. } = memory?;
+        if all.iter().any(|[has_failed, ..]| *has_failed > 0) {
+            return Err(unusable("another rank cannot allocate its memory"));
+        }
+        open.starts = all.iter().map(|[_, start, _]| *start as usize).collect();
+        let marks: Vec<u64> = all.iter().map(|[.., mark]| *mark).collect();
+        let reached = open.reach(&marks);
+        // No rank begins an epoch before all values are in their windows.
+        open.copy_to(place);
+        let [[_, misses]] =
+            least_and_greatest(&open.mpi, open.companion.communicator, [u64::from(reached != Ok(true))])?;
+        reached?;
+        if misses > 0 {
+            return Err(unusable(
+                "the MPI library reaches other bytes than those that it has allocated: use another version",
+            ));
+        }
+        // Without bytes, MPI may allocate nothing.
+        let place = place.map_or(program, <*mut u8>::cast);
+        Ok((open, ptr::slice_from_raw_parts_mut(place, values.len())))
+    }
+
+    /// Allocates memory for the values (`MPI_Win_allocate`), and writes a mark there. A window over memory of
+    /// the program (`MPI_Win_create`) would be up to a hundred times slower, and Open MPI 4.1 creates none
+    /// for a single rank.
+    fn allocate(&mut self, alignment: usize) -> Result<Memory, Error> {
+        /// MPICH 4.0.2 rounds the size of each rank to multiples of 16 bytes where it allocates, and adds up
+        /// the sizes as they are where it addresses the memory.
+        const UNIT: usize = 64;
+        static WINDOWS: AtomicU32 = AtomicU32::new(1);
+        let (communicator, mut base) = (self.companion.communicator, ptr::null_mut::<u8>());
+        // Open MPI aligns to 16 bytes or less: there is room to align the values within the memory.
+        let room = if self.size > 0 { self.size.saturating_add(alignment) } else { 0 };
+        let room = room.checked_next_multiple_of(UNIT).and_then(|room| MPI_Aint::try_from(room).ok());
+        // Without this rank, the others would wait: it takes part without memory.
+        let asked = room.unwrap_or(0);
+        let (mpi, window) = (&self.mpi, &raw mut self.window);
+        called(mpi, "MPI_Win_allocate", communicator, || {
+            let base = (&raw mut base).cast::<c_void>();
+            // SAFETY: there is room for a pointer and a handle.
+            unsafe { mpi.MPI_Win_allocate(asked, 1, ffi::RSMPI_INFO_NULL, communicator, base, window) }
+        })?;
+        // SAFETY: the window was just allocated.
+        let code = unsafe { mpi.MPI_Win_set_errhandler(self.window, ffi::RSMPI_ERRORS_RETURN) };
+        checked(mpi, "MPI_Win_set_errhandler", code)?;
+        if room.is_none() {
+            return Err(PackError::Memory { bytes: self.size }.into());
+        }
+        if self.size == 0 {
+            return Ok(Memory { place: None, start: 0, mark: 0 });
+        }
+        let start = base.align_offset(alignment);
+        let mark =
+            u64::from(WINDOWS.fetch_add(1, Ordering::Relaxed)) << 32 | u64::from(self.rank.unsigned_abs());
+        // SAFETY: MPI has allocated `size + alignment` bytes and at least `UNIT`; `start` is less than the
+        // alignment.
+        let place = unsafe { base.add(start) };
+        // SAFETY: as above. There are 8 bytes: a start that is not 0 means an alignment of more than 8 bytes,
+        // and the size is a multiple of the alignment.
+        unsafe { place.cast::<u64>().write_unaligned(mark) };
+        Ok(Memory { place: Some(place), start, mark })
+    }
+
+    /// Reads the marks of all ranks (`MPI_Get`), and returns `true` if they are those that were told. So each
+    /// rank knows that it reaches the memory that MPI has allocated.
+    fn reach(&self, marks: &[u64]) -> Result<bool, Error> {
+        let mut found = vec![0u64; marks.len()];
+        self.fence(constants::MPI_MODE_NOPRECEDE())?;
+        let mut all = Ok(());
+        for (rank, into) in found.iter_mut().enumerate().filter(|(rank, _)| marks[*rank] != 0) {
+            let (into, size) = (ptr::from_mut(into).cast(), size_of::<u64>() as c_int);
+            let start = self.starts[rank] as MPI_Aint;
+            all = all.and(self.call("MPI_Get", |mpi, window| {
+                // SAFETY: the destination has as many bytes, and lives until the epoch ends. The target has
+                // memory for its mark.
+                unsafe {
+                    let byte = ffi::RSMPI_UINT8_T;
+                    mpi.MPI_Get(into, size, byte, rank as Rank, start, size, byte, window)
+                }
+            }));
+        }
+        all.and(self.fence(constants::MPI_MODE_NOSUCCEED()))?;
+        Ok(found == marks)
+    }
+
+    /// Copies the values into the window.
+    fn copy_to(&mut self, place: Option<*mut u8>) {
+        self.place = place;
+        if let Some(place) = place {
+            // SAFETY: MPI has allocated as many bytes there. The values are borrowed mutably, and not used
+            // until they are copied back. No epoch is open.
+            unsafe { place.copy_from_nonoverlapping(self.program, self.size) };
+        }
+    }
+
+    /// Returns the displacement in the memory of a rank of so many bytes behind its first element.
+    pub fn displacement(&self, rank: Rank, bytes: usize) -> MPI_Aint {
+        (self.starts[rank as usize] + bytes) as MPI_Aint
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        let mpi = &self.mpi;
+        // SAFETY: the communicator lives as long as the window.
+        called(mpi, "MPI_Barrier", self.companion.communicator, || unsafe {
+            mpi.MPI_Barrier(self.companion.communicator)
+        })
+    }
+
+    /// Returns the tag of messages by which ranks meet.
+    pub fn meeting(&self) -> c_int {
+        self.meeting.get()
+    }
+
+    fn ranks(&self) -> Rank {
+        self.lengths.len() as Rank
+    }
+
+    pub fn check(&self, rank: Rank) -> Result<(), Error> {
+        let ranks = self.ranks();
+        if (0..ranks).contains(&rank) { Ok(()) } else { Err(Error::Rank { rank, ranks }) }
+    }
+
+    /// Makes a call on the window. Its errors are returned; some libraries raise them on other handlers.
+    pub fn call(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(&Usable, MPI_Win) -> c_int,
+    ) -> Result<(), Error> {
+        let mpi = &self.mpi;
+        let code = without_communicator(mpi, || true_code(call(mpi, self.window)));
+        Ok(checked(mpi, name, code)?)
+    }
+
+    /// Begins an epoch of all ranks, unless a rank leaves. In some libraries, `MPI_Win_fence` of one rank
+    /// ends with `MPI_Win_free` of another one, whose values would be written after they were given back.
+    pub fn begin(&self) -> Result<(), Error> {
+        if self.agree(false)? != Agreed::Stay {
+            return Err(unusable("another rank has left it"));
+        }
+        self.fence(constants::MPI_MODE_NOPRECEDE())
+    }
+
+    pub fn fence(&self, assertion: c_int) -> Result<(), Error> {
+        // SAFETY: the window is live. Each epoch begins and ends with a fence of its own.
+        self.call("MPI_Win_fence", |mpi, window| unsafe { mpi.MPI_Win_fence(assertion, window) })
+    }
+
+    /// Waits until all ranks leave the window.
+    fn leave(&self) -> Result<(), Error> {
+        if self.kind == Kind::Passive {
+            return self.barrier();
+        }
+        while self.agree(true)? != Agreed::Leave {}
+        Ok(())
+    }
+
+    /// Asks all ranks whether they leave (`MPI_Iallreduce`). While this rank waits, it tells ranks that want
+    /// to meet it that it does not take part: it may have left, and they would wait for ever.
+    fn agree(&self, leaves: bool) -> Result<Agreed, Error> {
+        let (mpi, communicator) = (&self.mpi, self.companion.communicator);
+        let (own, mut any) = ([u8::from(leaves), u8::from(!leaves)], [0u8; 2]);
+        // SAFETY: a constant of the library.
+        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        called(mpi, "MPI_Iallreduce", communicator, || {
+            let (from, to) = (own.as_ptr().cast(), any.as_mut_ptr().cast());
+            let request = &raw mut request;
+            // SAFETY: both buffers hold two numbers on every rank, and live until the request is complete.
+            unsafe {
+                let (byte, greatest) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX);
+                mpi.MPI_Iallreduce(from, to, 2, byte, greatest, communicator, request)
+            }
+        })?;
+        let (mut is_done, mut declined) = (0, Ok(()));
+        loop {
+            let mut status = no_status();
+            // A request with an error is complete, too.
+            called(mpi, "MPI_Test", communicator, || {
+                // SAFETY: the request is live; there is room for a flag and a status.
+                unsafe { mpi.MPI_Test(&raw mut request, &raw mut is_done, &raw mut status) }
+            })?;
+            if is_done != 0 {
+                self.meeting.set(1 - self.meeting.get());
+                declined?;
+                return Ok(match any {
+                    [0, _] => Agreed::Stay,
+                    [_, 0] => Agreed::Leave,
+                    _ => Agreed::Mixed,
+                });
+            }
+            declined = declined.and(self.decline());
+            thread::yield_now();
+        }
+    }
+
+    /// Tells a rank that wants to meet this one, if there is one, that it does not take part.
+    fn decline(&self) -> Result<(), Error> {
+        let (mpi, communicator) = (&self.mpi, self.companion.communicator);
+        let tag = self.meeting();
+        let (mut is_there, mut status) = (0, no_status());
+        called(mpi, "MPI_Iprobe", communicator, || {
+            let (flag, status) = (&raw mut is_there, &raw mut status);
+            // SAFETY: the communicator is live; there is room for a flag and a status.
+            unsafe { mpi.MPI_Iprobe(any_rank(), tag, communicator, flag, status) }
+        })?;
+        if is_there == 0 {
+            return Ok(());
+        }
+        let (rank, mut part) = (status.MPI_SOURCE, ABSENT);
+        // SAFETY: a constant of the library.
+        let byte = unsafe { ffi::RSMPI_UINT8_T };
+        called(mpi, "MPI_Recv", communicator, || {
+            let (into, status) = ((&raw mut part).cast(), &raw mut status);
+            // SAFETY: messages of this tag have one byte, for which there is room.
+            unsafe { mpi.MPI_Recv(into, 1, byte, rank, tag, communicator, status) }
+        })?;
+        called(mpi, "MPI_Send", communicator, || {
+            let part = ABSENT;
+            // SAFETY: the buffer has one byte.
+            unsafe { mpi.MPI_Send((&raw const part).cast(), 1, byte, rank, tag, communicator) }
+        })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // Other ranks may still be in an epoch, or begin one.
+        let _ = self.leave();
+        if let Some(place) = self.place {
+            // SAFETY: the values are still borrowed mutably, and no epoch is open.
+            unsafe { self.program.copy_from_nonoverlapping(place, self.size) };
+        }
+        // SAFETY: a constant of the library.
+        if self.window != unsafe { ffi::RSMPI_WIN_NULL } {
+            // SAFETY: no epoch is open, and the window is freed once, by all ranks.
+            without_communicator(&self.mpi, || unsafe { self.mpi.MPI_Win_free(&raw mut self.window) });
+        }
+    }
+}
+
+/// The end of an epoch, which also comes in a panic.
+pub(super) struct AtEnd<'o, F: FnMut(&Open) -> Result<(), Error>>(pub &'o Open, pub F);
+
+impl<F: FnMut(&Open) -> Result<(), Error>> AtEnd<'_, F> {
+    /// Ends the epoch.
+    pub fn now(mut self) -> Result<(), Error> {
+        let ended = (self.1)(self.0);
+        std::mem::forget(self);
+        ended
+    }
+}
+
+impl<F: FnMut(&Open) -> Result<(), Error>> Drop for AtEnd<'_, F> {
+    fn drop(&mut self) {
+        let _ = (self.1)(self.0);
+    }
+}
+
+/// The error of a window that cannot be used.
+#[cold]
+pub(super) fn unusable(reason: impl Into<String>) -> Error {
+    Error::Window { reason: reason.into() }
+}

@@ -1,0 +1,418 @@
+//! The state that is kept on a communicator of the program, as an attribute (MPI 4.1 section 7.7.2).
+//!
+//! [`attach`] puts two communicators of this crate there, which carry only the messages of `Wire::Segments`.
+//! With `DTYPE_CHECK=1`, it adds a third one, for the descriptions of messages. The state also holds the
+//! tables that were measured between the ranks, and the companion for the messages of halos.
+
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    mem::{self, MaybeUninit},
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+};
+
+use ::mpi::ffi::{self, MPI_Comm};
+
+use super::{
+    descriptions::{self, Descriptions},
+    frame::checks,
+    table::Tables,
+};
+use crate::{
+    Error,
+    mpi::{SUCCESS, Usable, at_end, called, checked, constants, greatest_tag, no_copy, return_errors},
+};
+
+/// Creates the communicators for messages on [`Wire::Segments`](super::Wire::Segments) and, in the checked
+/// mode, that of descriptions. All ranks must make this call; a second one does nothing.
+///
+/// # Errors
+/// `Unsupported` on all ranks if `DTYPE_CHECK` is set on some ranks and not on others; an error if an MPI
+/// call fails.
+pub(crate) fn attach(mpi: &Usable, raw: MPI_Comm) -> Result<(), Error> {
+    free_unused(mpi);
+    if kept(mpi, raw)?.is_some_and(|kept| kept.contexts.is_some()) {
+        return Ok(());
+    }
+    let contexts = Contexts::of(mpi, raw)?;
+    contexts.agree(mpi).inspect_err(|_| contexts.free(mpi))?;
+    let descriptions = if checks() { Some(Arc::new(Descriptions::new(same_ranks(mpi, raw)?))) } else { None };
+    all().descriptions.extend(descriptions.clone());
+    keep(mpi, raw, |kept| {
+        kept.contexts = Some(contexts);
+        kept.descriptions = descriptions;
+    })
+}
+
+/// Returns the companion of a communicator, and the first of `count` tags that no other call gets. All ranks
+/// must call this collective function together. Only the first call on a communicator communicates, and one
+/// that finds all tags taken: it makes another companion.
+pub(crate) fn companion(
+    mpi: &Usable,
+    communicator: MPI_Comm,
+    count: u32,
+) -> Result<(Arc<Companion>, c_int), Error> {
+    if let Some(known) = kept(mpi, communicator)?.and_then(|kept| kept.companion)
+        && let Some(first) = known.tags(mpi, count)
+    {
+        return Ok((known, first));
+    }
+    let new = Arc::new(Companion::alone(mpi, communicator)?);
+    // The companion before is dropped only here, since that needs the lock.
+    let mut before = Some(Arc::clone(&new));
+    keep(mpi, communicator, |kept| mem::swap(&mut kept.companion, &mut before))?;
+    let first = new.tags(mpi, count).unwrap_or_default();
+    Ok((new, first))
+}
+
+/// Frees the communicators that nothing needs any more. No lock is held during the collective calls. Other
+/// threads may make them for other communicators, in another order on another rank.
+fn free_unused(mpi: &Usable) {
+    let unused = mem::take(&mut all().unused);
+    for owned in unused {
+        owned.free(mpi);
+    }
+}
+
+/// Stores the tables that were measured on an attached communicator.
+pub(crate) fn keep_tables(mpi: &Usable, communicator: MPI_Comm, tables: Arc<Tables>) -> Result<(), Error> {
+    keep(mpi, communicator, |kept| kept.tables = Some(tables))?;
+    CHANGES.fetch_add(1, Ordering::Release);
+    Ok(())
+}
+
+/// Returns the tables that were measured on a communicator, if there are any. Each thread caches its last
+/// answer, because a query of MPI takes a tenth of the time of a short message.
+#[inline]
+pub(crate) fn tables_of(mpi: &Usable, communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, Error> {
+    let changes = CHANGES.load(Ordering::Acquire);
+    if changes == 0 {
+        return Ok(None);
+    }
+    // While the thread ends, the thread-local variable is gone.
+    let last = LAST.try_with(Cell::take).ok().flatten();
+    let told = match last {
+        Some(last) if (last.changes, last.communicator) == (changes, communicator) => last,
+        _ => Told { changes, communicator, tables: kept(mpi, communicator)?.and_then(|kept| kept.tables) },
+    };
+    let tables = told.tables.clone();
+    let _ = LAST.try_with(|last| last.set(Some(told)));
+    Ok(tables)
+}
+
+/// The number of changes to the tables of any communicator.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// A cached answer: the tables of a communicator after this number of changes.
+struct Told {
+    changes: u64,
+    communicator: MPI_Comm,
+    tables: Option<Arc<Tables>>,
+}
+
+thread_local! {
+    static LAST: Cell<Option<Told>> = const { Cell::new(None) };
+}
+
+/// The state that is kept on a communicator.
+#[derive(Clone, Default)]
+struct Kept {
+    contexts: Option<Contexts>,
+    descriptions: Option<Arc<Descriptions>>,
+    tables: Option<Arc<Tables>>,
+    companion: Option<Arc<Companion>>,
+    life: Option<Arc<()>>,
+    /// `true` in the checked mode on a companion, whose messages are not compared.
+    is_companion: bool,
+}
+
+/// The life of a communicator of the program, for what is prepared on it and may outlive it.
+pub(crate) struct Life(Weak<()>);
+
+impl Life {
+    /// Returns the life of a communicator.
+    pub fn of(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        let mut life = Weak::new();
+        keep(mpi, communicator, |kept| life = Arc::downgrade(kept.life.get_or_insert_default()))?;
+        Ok(Self(life))
+    }
+
+    /// Returns `None` if the communicator has been freed. Otherwise it is not freed before the result is
+    /// dropped: a thread that frees it meanwhile gets an error of MPI.
+    pub fn hold(&self) -> Option<Arc<()>> {
+        self.0.upgrade()
+    }
+}
+
+/// A communicator of this crate with the ranks of one of the program's. It returns errors, and lives as long
+/// as anything uses it, even if the program frees its own communicator.
+pub(crate) struct Companion {
+    pub communicator: MPI_Comm,
+    /// The number of tags that have been taken.
+    taken: AtomicU32,
+}
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Companion {}
+// SAFETY: as above.
+unsafe impl Sync for Companion {}
+
+impl Companion {
+    /// Creates a companion that no other call gets. All ranks must call this collective function together.
+    pub fn alone(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        free_unused(mpi);
+        let communicator = same_ranks(mpi, communicator)?;
+        if checks() {
+            keep(mpi, communicator, |kept| kept.is_companion = true)?;
+        }
+        Ok(Self { communicator, taken: AtomicU32::new(0) })
+    }
+
+    /// Takes `count` tags, and returns the first one; `None` if there are not so many left. All ranks must
+    /// call this in the same order.
+    fn tags(&self, mpi: &Usable, count: u32) -> Option<c_int> {
+        let all = greatest_tag(mpi, self.communicator) as u32;
+        let end = |first: u32| first.checked_add(count).filter(|end| *end <= all);
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).ok().map(|first| first as c_int)
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        all().unused.push(Owned(self.communicator));
+    }
+}
+
+/// A communicator of this crate, which is to be freed.
+struct Owned(MPI_Comm);
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Owned {}
+
+impl Owned {
+    fn free(self, mpi: &Usable) {
+        let mut communicator = self.0;
+        // SAFETY: the communicator was created here and is freed once, while MPI is usable. MPI lets pending
+        // communication complete.
+        unsafe { mpi.MPI_Comm_free(&raw mut communicator) };
+    }
+}
+
+/// The communicators of segments, with the ranks of the program's communicator.
+#[derive(Clone, Copy)]
+pub(crate) struct Contexts {
+    /// The communicator of the first piece of each message, which has the message's tag. Receives match
+    /// messages on this communicator.
+    pub first: MPI_Comm,
+    /// The communicator of the other pieces, which have the message's number as tag.
+    pub rest: MPI_Comm,
+}
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Contexts {}
+
+/// The state of all communicators of this process.
+struct All {
+    /// The key of the attribute, created at first use.
+    key: Option<c_int>,
+    /// The state of each communicator, by number. The number is the value of the attribute.
+    kept: BTreeMap<usize, Kept>,
+    next: usize,
+    /// Communicators of this crate that nothing uses. They are freed later, because MPI may hold locks in the
+    /// delete callback.
+    unused: Vec<Owned>,
+    /// The descriptions created so far. Some may hold messages until MPI ends.
+    descriptions: Vec<Arc<Descriptions>>,
+}
+
+static ALL: Mutex<All> = Mutex::new(All {
+    key: None,
+    kept: BTreeMap::new(),
+    next: 1,
+    unused: Vec::new(),
+    descriptions: Vec::new(),
+});
+
+fn all() -> MutexGuard<'static, All> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Changes the state that is kept on a communicator.
+fn keep(mpi: &Usable, communicator: MPI_Comm, change: impl FnOnce(&mut Kept)) -> Result<(), Error> {
+    /// The lock that is held from the lookup until a number is kept: one thread must not replace the number
+    /// of another. No callback takes it.
+    static KEEPING: Mutex<()> = Mutex::new(());
+    let _keeping = KEEPING.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = key(mpi, communicator)?;
+    let known = find(mpi, communicator, key)?;
+    let number = known.unwrap_or_else(|| {
+        let mut all = all();
+        all.next += 1;
+        all.next
+    });
+    if known.is_none() {
+        called(mpi, "MPI_Comm_set_attr", communicator, || {
+            // SAFETY: MPI is usable, the communicator live, and the key made here; the value is a number.
+            unsafe { mpi.MPI_Comm_set_attr(communicator, key, ptr::without_provenance_mut(number)) }
+        })?;
+    }
+    change(all().kept.entry(number).or_default());
+    Ok(())
+}
+
+impl Contexts {
+    /// Returns the contexts of a communicator, or an error if the communicator is not attached.
+    pub fn on(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        kept(mpi, communicator)?.and_then(|kept| kept.contexts).ok_or(Error::Wire {
+            wire: "segments",
+            reason: "its communicator is not attached: all of its ranks must first call \
+                     `attach` on it",
+        })
+    }
+
+    /// Creates the contexts of a communicator.
+    fn of(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        Ok(Self { first: same_ranks(mpi, communicator)?, rest: same_ranks(mpi, communicator)? })
+    }
+
+    /// Checks, on all ranks together, that either all of them or none describe their messages.
+    fn agree(self, mpi: &Usable) -> Result<(), Error> {
+        let own = [u8::from(checks()), u8::from(!checks())];
+        let mut any = [0u8; 2];
+        called(mpi, "MPI_Allreduce", self.first, || {
+            let (from, to) = (own.as_ptr().cast(), any.as_mut_ptr().cast());
+            // SAFETY: both buffers hold two numbers on every rank.
+            unsafe { mpi.MPI_Allreduce(from, to, 2, ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX, self.first) }
+        })?;
+        if any == [1, 1] {
+            return Err(Error::Wire {
+                wire: "segments",
+                reason: "`DTYPE_CHECK` is set on some ranks and not on others: set it on all of them or on \
+                         none",
+            });
+        }
+        Ok(())
+    }
+
+    fn free(self, mpi: &Usable) {
+        for owned in self.owned() {
+            owned.free(mpi);
+        }
+    }
+
+    fn owned(self) -> [Owned; 2] {
+        [Owned(self.first), Owned(self.rest)]
+    }
+}
+
+/// Creates a communicator with the ranks of another one. Attributes and hints are not copied, because they
+/// are for the program's messages.
+fn same_ranks(mpi: &Usable, communicator: MPI_Comm) -> Result<MPI_Comm, Error> {
+    let (mut group, mut new) = (MaybeUninit::uninit(), communicator);
+    called(mpi, "MPI_Comm_group", communicator, || {
+        // SAFETY: MPI is usable and the communicator live; there is room for the group.
+        unsafe { mpi.MPI_Comm_group(communicator, group.as_mut_ptr()) }
+    })?;
+    called(mpi, "MPI_Comm_create", communicator, || {
+        // SAFETY: all ranks of the communicator make this call. MPI has created the group, which is freed
+        // once.
+        unsafe {
+            let code = mpi.MPI_Comm_create(communicator, group.assume_init(), &raw mut new);
+            mpi.MPI_Group_free(group.as_mut_ptr());
+            code
+        }
+    })?;
+    checked(mpi, "MPI_Comm_set_errhandler", return_errors(mpi, new))?;
+    Ok(new)
+}
+
+/// Returns the descriptions of messages on a communicator, if it is attached and the checked mode is on.
+#[inline]
+pub(crate) fn descriptions_on(
+    mpi: &Usable,
+    communicator: MPI_Comm,
+) -> Result<Option<Arc<Descriptions>>, Error> {
+    if !checks() {
+        return Ok(None);
+    }
+    Ok(kept(mpi, communicator)?.and_then(|kept| kept.descriptions))
+}
+
+/// Returns `true`, in the checked mode, on a companion.
+pub(crate) fn is_companion(mpi: &Usable, communicator: MPI_Comm) -> Result<bool, Error> {
+    Ok(kept(mpi, communicator)?.is_some_and(|kept| kept.is_companion))
+}
+
+/// Returns a number for a message of this process: the tag by which its pieces are matched.
+pub(crate) fn next_number(mpi: &Usable, communicator: MPI_Comm) -> c_int {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    (u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) % (greatest_tag(mpi, communicator) as u64 + 1)) as c_int
+}
+
+/// Returns the state that is kept on a communicator.
+fn kept(mpi: &Usable, communicator: MPI_Comm) -> Result<Option<Kept>, Error> {
+    let key = all().key;
+    let number = key.map_or(Ok(None), |key| find(mpi, communicator, key))?;
+    Ok(number.and_then(|number| all().kept.get(&number).cloned()))
+}
+
+/// Returns the number of the state that is kept on a communicator.
+fn find(mpi: &Usable, communicator: MPI_Comm, key: c_int) -> Result<Option<usize>, Error> {
+    let (mut number, mut found) = (ptr::null_mut::<c_void>(), 0);
+    called(mpi, "MPI_Comm_get_attr", communicator, || {
+        // SAFETY: MPI is usable, the communicator live, and the key made here. MPI stores the value in a
+        // local variable.
+        unsafe { mpi.MPI_Comm_get_attr(communicator, key, (&raw mut number).cast(), &raw mut found) }
+    })?;
+    Ok((found != 0).then_some(number.addr()))
+}
+
+/// Returns the key of the attribute, which the first call creates.
+fn key(mpi: &Usable, communicator: MPI_Comm) -> Result<c_int, Error> {
+    let mut all = all();
+    if let Some(key) = all.key {
+        return Ok(key);
+    }
+    let mut key = 0;
+    called(mpi, "MPI_Comm_create_keyval", communicator, || {
+        // SAFETY: MPI is usable; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra
+        // state.
+        unsafe { mpi.MPI_Comm_create_keyval(Some(no_copy), Some(delete), &raw mut key, ptr::null_mut()) }
+    })?;
+    at_end(free_all);
+    Ok(*all.key.insert(key))
+}
+
+/// Frees everything when MPI ends.
+fn free_all(mpi: &Usable) {
+    let (kept, unused, descriptions, key) = {
+        let All { kept, unused, descriptions, key, .. } = &mut *all();
+        (mem::take(kept), mem::take(unused), mem::take(descriptions), key.take())
+    };
+    descriptions::end(mpi, &descriptions);
+    let contexts = kept.into_values().filter_map(|kept| kept.contexts).flat_map(Contexts::owned);
+    for owned in contexts.chain(unused) {
+        owned.free(mpi);
+    }
+    // Companions went to the unused ones when the state was dropped.
+    free_unused(mpi);
+    if let Some(mut key) = key {
+        // SAFETY: MPI is usable; the key was made here.
+        unsafe { mpi.MPI_Comm_free_keyval(&raw mut key) };
+    }
+}
+
+/// The delete callback of the attribute. If MPI has ended, the contexts are already freed.
+unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
+    let kept = all().kept.remove(&number.addr()).unwrap_or_default();
+    // Cached answers become invalid, because a later communicator may have the same handle.
+    CHANGES.fetch_add(u64::from(CHANGES.load(Ordering::Acquire) > 0), Ordering::Release);
+    all().unused.extend(kept.contexts.into_iter().flat_map(Contexts::owned));
+    let is_in_use = kept.life.is_some_and(|life| Arc::try_unwrap(life).is_err());
+    if is_in_use { constants::MPI_ERR_PENDING() } else { SUCCESS }
+}

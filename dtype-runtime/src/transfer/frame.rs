@@ -1,0 +1,198 @@
+//! Seals and descriptions, which are sent with packed bytes so that a receiver notices missing or wrong
+//! bytes.
+//!
+//! - A message between two ranks has no seal. With `DTYPE_CHECK=1` it has a *description* of its values,
+//!   which the receiver compares with its own values. On the wire of segments, the description is in the
+//!   first piece. Otherwise it is a separate message (`descriptions.rs`), because a program may ask for the
+//!   length of a message.
+//! - Each part of a collective call ends with a *seal*, because MPI does not say how many bytes of a part
+//!   have arrived. The receiver *breaks* the seal before the call: it overwrites the seal with other bytes.
+//!   Afterwards the seal is intact only if all bytes before it have arrived, too. A seal is a number drawn at
+//!   random for the call. So it differs from the seals of earlier calls, which may remain in buffers of the
+//!   library. With `DTYPE_CHECK=1` the description is the seal.
+
+use std::{
+    env,
+    hash::{BuildHasher, Hasher, RandomState},
+    ops::Range,
+    sync::OnceLock,
+};
+
+use ::mpi::ffi::MPI_Status;
+
+use super::sendable::sealed::Read;
+use crate::Error;
+
+/// The environment variable of the checked mode.
+const VARIABLE: &str = "DTYPE_CHECK";
+
+/// Returns `true` in the checked mode: if `DTYPE_CHECK` is set, and is neither empty nor `0`. Only the first
+/// call reads the variable.
+#[inline]
+pub(crate) fn checks() -> bool {
+    static CHECKS: OnceLock<bool> = OnceLock::new();
+    *CHECKS.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0"))
+}
+
+/// The size of a description in bytes.
+pub(crate) const DESCRIPTION: usize = 256;
+
+/// The size of a seal without description in bytes.
+const SEAL: usize = 8;
+
+/// Returns the size in bytes of the description in the first piece of a message.
+#[inline]
+pub(crate) fn description_size() -> usize {
+    if checks() { DESCRIPTION } else { 0 }
+}
+
+/// Returns the size in bytes of the seal behind a part of a collective call.
+#[inline]
+pub(crate) fn seal_size() -> usize {
+    if checks() { DESCRIPTION } else { SEAL }
+}
+
+/// The first number in the description of a message.
+const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02sig");
+
+/// Draws a random number for the seals of one call.
+pub(crate) fn draw() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Returns the first number of a seal. It is never zero, whatever number a rank announces, because unwritten
+/// memory is zero.
+fn mark_of(drawn: u64) -> u64 {
+    drawn | 1
+}
+
+/// Writes the seal behind the given packed bytes of a message.
+pub(crate) fn seal<M: Read + ?Sized>(message: &M, bytes: Range<usize>, drawn: u64, into: &mut [u8]) {
+    if checks() {
+        describe_with(mark_of(drawn), message, bytes, into);
+    } else {
+        into[..SEAL].copy_from_slice(&mark_of(drawn).to_ne_bytes());
+    }
+}
+
+/// Breaks a seal: overwrites its place with bytes that are not the seal, and erases what was there before.
+pub(crate) fn break_seal(drawn: u64, at: &mut [u8]) {
+    at[..seal_size()].fill(0);
+    at[..SEAL].copy_from_slice(&(!mark_of(drawn)).to_ne_bytes());
+}
+
+/// Checks the seal of a rank's part, which is received as the given packed bytes of a message.
+pub(crate) fn unseal<M: Read + ?Sized>(
+    message: &M,
+    bytes: Range<usize>,
+    drawn: u64,
+    seal: &[u8],
+    rank: i32,
+) -> Result<(), Error> {
+    let announced = Error::Announced { rank, bytes: bytes.len() };
+    if checks() {
+        let description = Description::read_with(mark_of(drawn), seal).ok_or(announced)?;
+        return description.compare(message, bytes, rank, None);
+    }
+    if seal.first_chunk() == Some(&mark_of(drawn).to_ne_bytes()) { Ok(()) } else { Err(announced) }
+}
+
+/// Writes the description of the given packed bytes of a message.
+pub(crate) fn describe<M: Read + ?Sized>(message: &M, bytes: Range<usize>, into: &mut [u8]) {
+    describe_with(MARK, message, bytes, into);
+}
+
+fn describe_with<M: Read + ?Sized>(mark: u64, message: &M, bytes: Range<usize>, into: &mut [u8]) {
+    let plan = message.plan();
+    let mut text = plan.signature_text(bytes.len());
+    if text.len() > TEXT {
+        text.truncate(text.floor_char_boundary(TEXT - '…'.len_utf8()));
+        text.push('…');
+    }
+    let numbers = [mark, bytes.len() as u64, plan.fingerprint(bytes), text.len() as u64];
+    into[..DESCRIPTION].fill(0);
+    into[..NUMBERS].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
+    into[NUMBERS..NUMBERS + text.len()].copy_from_slice(text.as_bytes());
+}
+
+const NUMBERS: usize = 32;
+const TEXT: usize = DESCRIPTION - NUMBERS;
+
+/// The description of packed bytes, as a message contains it.
+struct Description<'a> {
+    size: u64,
+    fingerprint: u64,
+    text: &'a str,
+}
+
+impl<'a> Description<'a> {
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        Self::read_with(MARK, bytes)
+    }
+
+    fn read_with(expected: u64, bytes: &'a [u8]) -> Option<Self> {
+        let (numbers, _) = bytes.get(..NUMBERS)?.as_chunks::<8>();
+        let [mark, size, fingerprint, length] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
+        let end = NUMBERS + usize::try_from(length).ok().filter(|length| *length <= TEXT)?;
+        let text = str::from_utf8(bytes.get(NUMBERS..end)?).ok()?;
+        (mark == expected).then_some(Self { size, fingerprint, text })
+    }
+
+    /// Compares the description with the given packed bytes of the destination.
+    fn compare<M: Read + ?Sized>(
+        &self,
+        message: &M,
+        bytes: Range<usize>,
+        rank: i32,
+        tag: Option<i32>,
+    ) -> Result<(), Error> {
+        let (plan, size) = (message.plan(), bytes.len());
+        if self.size == size as u64 && self.fingerprint == plan.fingerprint(bytes) {
+            return Ok(());
+        }
+        Err(Error::Mismatch {
+            rank,
+            tag,
+            expected: format!("{} ({size} packed bytes)", plan.signature_text(size)),
+            found: format!("{} ({} packed bytes)", self.text, self.size),
+        })
+    }
+}
+
+/// Compares the description of a message, if there is one, with the destination of the message.
+pub(crate) fn compare_described<M: Read + ?Sized>(
+    message: &M,
+    description: &[u8],
+    status: &MPI_Status,
+) -> Result<(), Error> {
+    Description::read(description).map_or(Ok(()), |description| {
+        let expected = 0..message.packed_size();
+        description.compare(message, expected, status.MPI_SOURCE, Some(status.MPI_TAG))
+    })
+}
+
+/// Checks that the size of a message, `found` packed bytes, fits its destination, and that its description
+/// does if there is one.
+pub(crate) fn accepted_description<M: Read + ?Sized>(
+    message: &M,
+    found: usize,
+    description: &[u8],
+    status: &MPI_Status,
+) -> Result<(), Error> {
+    compare_described(message, description, status)?;
+    fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
+}
+
+/// Checks that `found` packed bytes fit a message. `from` is the rank that sent them and the tag; `None` in a
+/// collective call.
+pub(crate) fn fits<M: Read + ?Sized>(
+    message: &M,
+    found: usize,
+    from: Option<(i32, i32)>,
+) -> Result<(), Error> {
+    let expected = message.packed_size();
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Fit { value: message.step(), expected, found: Some(found), from })
+}

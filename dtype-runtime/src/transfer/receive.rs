@@ -1,0 +1,210 @@
+//! Receives of messages that were sent whole. If a message does not fit its destination exactly, nothing is
+//! written.
+
+use std::sync::Arc;
+
+use ::mpi::{ffi::MPI_Status, raw::AsRaw};
+
+use super::{
+    address::Address,
+    attach::descriptions_on,
+    auto::is_typed,
+    bytes::Bytes,
+    descriptions::Descriptions,
+    frame::{checks, fits},
+    making::{Making, is_faster_typed},
+    request::{Matched, Outcome, Request, Room, size_of},
+    sendable::{
+        Span,
+        sealed::{Read, Write},
+    },
+};
+use crate::{
+    Error,
+    mpi::{Usable, checked, is_truncation, running},
+};
+
+/// The size in bytes of the largest message that is received into a buffer and copied. To probe for the
+/// message first would take longer.
+const COPIED: usize = 16 << 10;
+
+/// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message is
+/// probed first: its size is then known, and it can be received directly into its memory.
+#[inline]
+pub(crate) fn receive<M: Write + ?Sized>(
+    mpi: &Usable,
+    message: &mut M,
+    making: Making,
+    from: Address,
+) -> Result<Address, Error> {
+    let most = message.packed_size();
+    if most <= COPIED && !running().is_faster_probed && !checks() {
+        let mut room = Room::of(most)?;
+        let outcome = room.receive(mpi, from);
+        return arrived(mpi, message, (most, from), outcome, room.buffer(), None);
+    }
+    let matched = Matched::wait_for(mpi, from)?;
+    let sender = matched.sender();
+    take(mpi, matched, making, message)?;
+    Ok(sender)
+}
+
+/// Unpacks a message of up to `room` bytes that a receive has put into `buffer`, and returns the address of
+/// the sender. If the receive failed, returns its error.
+fn arrived<M: Write + ?Sized>(
+    mpi: &Usable,
+    message: &mut M,
+    (room, from): (usize, Address),
+    outcome: Outcome,
+    buffer: &[u8],
+    descriptions: Option<&Descriptions>,
+) -> Result<Address, Error> {
+    let status = status_of(mpi, message, outcome)?;
+    // A message longer than `room` may arrive without an error, because the buffer is larger.
+    let bytes = buffer.get(..size_of(mpi, &status)).filter(|bytes| bytes.len() <= room);
+    unpack(mpi, message, bytes.ok_or_else(|| is_too_long(message))?, &status, descriptions)?;
+    Ok(Address { rank: status.MPI_SOURCE, tag: status.MPI_TAG, ..from })
+}
+
+/// Returns the status of a message that a receive has brought, or the error of the receive.
+fn status_of<M: Read + ?Sized>(mpi: &Usable, message: &M, outcome: Outcome) -> Result<MPI_Status, Error> {
+    match outcome {
+        Ok(status) => Ok(status),
+        Err(code) => {
+            if !is_truncation(mpi, code) {
+                checked(mpi, "MPI_Recv", code)?;
+            }
+            Err(is_too_long(message))
+        }
+    }
+}
+
+/// Returns the error for a message that is longer than its destination.
+fn is_too_long<M: Read + ?Sized>(message: &M) -> Error {
+    Error::Fit { value: message.step(), expected: message.packed_size(), found: None, from: None }
+}
+
+/// Adds the sender to an error of a message that it sent.
+pub(crate) fn is_of(error: Error, sender: Address) -> Error {
+    match error.sent_by(sender.rank) {
+        Error::Fit { value, expected, found, from: None } => {
+            Error::Fit { value, expected, found, from: Some((sender.rank, sender.tag)) }
+        }
+        error => error,
+    }
+}
+
+/// Receives a message that has been matched, directly into its memory if possible.
+fn take<M: Write + ?Sized>(
+    mpi: &Usable,
+    matched: Matched,
+    making: Making,
+    message: &mut M,
+) -> Result<(), Error> {
+    let size = matched.size;
+    if size == message.packed_size() && message.any_pattern() && !checks() {
+        if let Some(Span { place, .. }) = message.span_mut() {
+            let bytes = Bytes::of(size)?;
+            // SAFETY: 1 and 2, since the span is borrowed mutably, has exactly `size` bytes, and any pattern
+            // may be written there.
+            return unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) };
+        }
+        let typed = match making {
+            // Values of one base type: MPICH does not receive packed bytes with the datatype of a struct.
+            Making::Typed => message.spacing().is_some(),
+            Making::Fastest => is_typed(mpi, message, matched.sender()).unwrap_or(false),
+            Making::Packed | Making::InPlace => false,
+        };
+        if typed && let Ok(typed) = message.typed_mut() {
+            // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has
+            // exactly `size` bytes.
+            return unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) };
+        }
+    }
+    let (status, descriptions) = (matched.status, descriptions_on(mpi, matched.sender().communicator)?);
+    let arrived = matched.receive(mpi)?;
+    unpack(mpi, message, &arrived[..size], &status, descriptions.as_deref())
+}
+
+/// Unpacks a message if its size fits, and its description matches if there is one.
+fn unpack<M: Write + ?Sized>(
+    mpi: &Usable,
+    message: &mut M,
+    arrived: &[u8],
+    status: &MPI_Status,
+    descriptions: Option<&Descriptions>,
+) -> Result<(), Error> {
+    if let Some(descriptions) = descriptions {
+        descriptions.compare(mpi, message, arrived, status)?;
+    }
+    fits(message, arrived.len(), Some((status.MPI_SOURCE, status.MPI_TAG)))?;
+    message.unpack(arrived)
+}
+
+/// Returns the size of a buffer for a message that should have `size` packed bytes. In the checked mode the
+/// buffer also takes a longer message, because the description is found by a hash of all bytes.
+fn room_for(size: usize) -> usize {
+    const CHECKED: usize = 1 << 20;
+    if checks() { size.saturating_mul(2).saturating_add(CHECKED) } else { size }
+}
+
+/// A receive that has been started: MPI receives into a buffer while the program does other work.
+pub(crate) struct Posted {
+    request: Request,
+    from: Address,
+    room: usize,
+    /// The descriptions of the communicator. They are kept here, because the communicator may be freed before
+    /// the message arrives.
+    descriptions: Option<Arc<Descriptions>>,
+}
+
+impl Posted {
+    pub fn new<M: Read + ?Sized>(mpi: &Usable, message: &M, from: Address) -> Result<Self, Error> {
+        let room = room_for(message.packed_size());
+        let request = Request::receive(mpi, Room::of(room)?, from)?;
+        Ok(Self { request, from, room, descriptions: descriptions_on(mpi, from.communicator)? })
+    }
+
+    /// Makes progress without waiting. Returns the address of the sender, or `None` if the message has not
+    /// arrived yet.
+    pub fn advance<M: Write + ?Sized>(
+        &mut self,
+        mpi: &Usable,
+        message: &mut M,
+    ) -> Result<Option<Address>, Error> {
+        let Self { request, from, room, descriptions } = self;
+        let Some(outcome) = request.advance(mpi, false) else { return Ok(None) };
+        arrived(mpi, message, (*room, *from), outcome, request.buffer(), descriptions.as_deref()).map(Some)
+    }
+}
+
+/// A receive that has been started, by the datatype of a message: MPI writes into its memory.
+pub(crate) struct PostedTyped<M> {
+    // Dropped first, which completes it.
+    request: Result<Request, Error>,
+    message: M,
+}
+
+impl<M: Write> PostedTyped<M> {
+    /// Starts to receive a message, or returns it if that is slower or not possible.
+    pub fn new(mpi: &Usable, mut message: M, from: Address) -> Result<Self, M> {
+        if !is_faster_typed(&message) || !message.any_pattern() {
+            return Err(message);
+        }
+        // One element that is not contiguous has gaps. Several elements may be contiguous, each by itself.
+        let Some(typed) = message.typed_mut().ok().filter(|typed| typed.count == 1) else {
+            return Err(message);
+        };
+        // SAFETY: 1, since the request is dropped before the message, which borrows the memory mutably, and
+        // any pattern may be written there. 2, since the datatype has gaps.
+        let request = unsafe { Request::receive_typed(mpi, &typed, from) };
+        Ok(Self { request, message })
+    }
+
+    /// Waits until the message has arrived.
+    pub fn wait(self, mpi: &Usable) -> Result<(), Error> {
+        let Some(outcome) = self.request?.advance(mpi, true) else { return Ok(()) };
+        let status = status_of(mpi, &self.message, outcome)?;
+        fits(&self.message, size_of(mpi, &status), Some((status.MPI_SOURCE, status.MPI_TAG)))
+    }
+}

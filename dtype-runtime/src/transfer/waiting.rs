@@ -1,0 +1,200 @@
+//! Receives that have been started, of messages whose size is not known.
+//!
+//! MPI has no such receive. So the receives of a thread wait in a list, in the order in which they were
+//! started, and each call of this crate that waits for a transfer looks for their messages (`MPI_Improbe`). A
+//! receive never takes a message that an earlier one in the list could take: as in MPI, messages are received
+//! in the order of the receives (MPI 4.1 section 3.5).
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::{Rc, Weak},
+    thread,
+};
+
+use ::mpi::ffi::MPI_Status;
+
+use super::{
+    address::{Address, any_rank, any_tag},
+    owned::{self, LONG},
+    request::Matched,
+};
+use crate::{
+    Error,
+    message::{Message, OwnedMemory},
+    mpi::Usable,
+};
+
+thread_local! {
+    /// The receives of this thread that have been started.
+    static ALL: RefCell<Vec<Weak<Slot>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A receive that has been started.
+struct Slot {
+    from: Address,
+    /// The alignment of memory that can be kept.
+    kept: usize,
+    has_message: Cell<bool>,
+    found: RefCell<Option<Result<Found, Error>>>,
+}
+
+/// A message that has arrived.
+pub(crate) struct Found {
+    pub sender: Address,
+    pub status: MPI_Status,
+    memory: Memory,
+}
+
+enum Memory {
+    Spare(Vec<u8>),
+    Owned(OwnedMemory),
+}
+
+impl Found {
+    /// Calls a function with the message.
+    pub fn read<R>(self, read: impl FnOnce(Message<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        match self.memory {
+            Memory::Spare(bytes) => read(Message::Borrowed(&bytes)),
+            Memory::Owned(memory) => read(Message::Owned(memory)),
+        }
+    }
+}
+
+/// A receive that has been started. Dropping it gives up the message.
+pub(crate) struct Waiting(Rc<Slot>);
+
+/// Returns `true` if no receive of this thread waits for a message.
+#[inline]
+pub(crate) fn is_nothing_awaited() -> bool {
+    ALL.try_with(|all| all.borrow().is_empty()).unwrap_or(true)
+}
+
+/// Returns `true` if a receive that was started before could take the messages of an address.
+pub(crate) fn is_awaited(from: Address) -> bool {
+    ALL.with_borrow(|all| all.iter().filter_map(Weak::upgrade).any(|slot| slot.takes_before(from)))
+}
+
+/// Looks for the messages of all receives of this thread, and receives those that have arrived.
+pub(crate) fn progress(mpi: &Usable) {
+    let all: Vec<Rc<Slot>> = ALL.with_borrow_mut(|all| {
+        all.retain(|slot| slot.upgrade().is_some_and(|slot| !slot.has_message.get()));
+        all.iter().filter_map(Weak::upgrade).collect()
+    });
+    for i in 0..all.len() {
+        settle(mpi, &all, i);
+    }
+}
+
+/// Receives the message of receive `i`, if it has arrived.
+fn settle(mpi: &Usable, all: &[Rc<Slot>], i: usize) {
+    let slot = &all[i];
+    if slot.has_message.get() {
+        return;
+    }
+    let found = match look_for(mpi, all, i) {
+        Ok(None) => return,
+        Ok(Some(matched)) => slot.receive(mpi, matched),
+        Err(error) => Err(error),
+    };
+    slot.has_message.set(true);
+    slot.found.replace(Some(found));
+}
+
+/// Looks for a message of receive `i` that no earlier receive takes.
+fn look_for(mpi: &Usable, all: &[Rc<Slot>], i: usize) -> Result<Option<Matched>, Error> {
+    let from = all[i].from;
+    let earlier = |from: Address| all[..i].iter().position(|before| before.takes_before(from));
+    if earlier(from).is_none() {
+        return Matched::look_for(mpi, from);
+    }
+    loop {
+        let Some((sender, _)) = from.probe(mpi)? else { return Ok(None) };
+        let Some(before) = earlier(sender) else { return Matched::look_for(mpi, sender) };
+        // The message has arrived since the earlier receive looked for it.
+        settle(mpi, all, before);
+        if !all[before].has_message.get() {
+            return Ok(None);
+        }
+    }
+}
+
+impl Slot {
+    /// Returns `true` if this receive, which was started before, could take the messages of an address.
+    fn takes_before(&self, from: Address) -> bool {
+        let meets = |own: i32, other: i32, any: i32| own == other || own == any || other == any;
+        !self.has_message.get()
+            && self.from.communicator == from.communicator
+            && meets(self.from.rank, from.rank, any_rank())
+            && meets(self.from.tag, from.tag, any_tag())
+    }
+
+    fn receive(&self, mpi: &Usable, matched: Matched) -> Result<Found, Error> {
+        let (sender, status) = (matched.sender(), matched.status);
+        let memory = if self.kept.is_power_of_two() && matched.size >= LONG {
+            let memory = OwnedMemory::with_room(matched.size, self.kept)?;
+            Memory::Owned(owned::received(mpi, matched, memory)?)
+        } else {
+            Memory::Spare(owned::receive(mpi, matched, 0, |message| Ok(message.bytes().to_vec()))?)
+        };
+        Ok(Found { sender, status, memory })
+    }
+}
+
+impl Waiting {
+    /// Starts a receive.
+    pub fn new(from: Address, kept: usize) -> Self {
+        let slot = Rc::new(Slot { from, kept, has_message: Cell::new(false), found: RefCell::new(None) });
+        ALL.with_borrow_mut(|all| all.push(Rc::downgrade(&slot)));
+        Self(slot)
+    }
+
+    /// Returns `true` if the message has arrived.
+    pub fn is_done(&self, mpi: &Usable) -> bool {
+        if !self.0.has_message.get() {
+            progress(mpi);
+        }
+        self.0.has_message.get()
+    }
+
+    /// Waits for the message, and returns it.
+    pub fn wait(&self, mpi: &Usable) -> Result<Found, Error> {
+        while !self.is_done(mpi) {
+            thread::yield_now();
+        }
+        self.0.found.take().unwrap_or(Err(Error::NotStarted { what: "the receive" }))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let own = Rc::as_ptr(&self.0);
+        let _ = ALL.try_with(|all| {
+            if let Ok(mut all) = all.try_borrow_mut() {
+                all.retain(|slot| slot.as_ptr() != own);
+            }
+        });
+    }
+}
+
+/// Waits for a message that no started receive takes, and looks for those of started receives meanwhile.
+pub(crate) fn matched_meanwhile(mpi: &Usable, from: Address) -> Result<Matched, Error> {
+    if is_nothing_awaited() {
+        return Matched::wait_for(mpi, from);
+    }
+    loop {
+        if let Some(matched) = Matched::look_for(mpi, from)? {
+            return Ok(matched);
+        }
+        progress(mpi);
+        thread::yield_now();
+    }
+}
+
+/// Waits until `is_done` returns `true`, and looks for the messages of started receives meanwhile.
+pub(crate) fn meanwhile(mpi: &Usable, mut is_done: impl FnMut() -> Result<bool, Error>) -> Result<(), Error> {
+    while !is_done()? {
+        progress(mpi);
+        thread::yield_now();
+    }
+    Ok(())
+}
