@@ -86,6 +86,15 @@ fn collective_calls_take_any_values_on_any_number_of_ranks() {
 }
 
 #[test]
+fn mistakes_of_one_rank_leave_no_other_rank_waiting() {
+    for &ranks in launch::numbers_of_ranks(&[1, 3]) {
+        for scenario in ["calls-hostile", "calls-edges", "calls-across"] {
+            passes(scenario, ranks);
+        }
+    }
+}
+
+#[test]
 fn transfers_that_were_started_end_in_every_order() {
     for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
         passes("calls-pending", ranks);

@@ -13,8 +13,8 @@ use crate::{
         carried::Carried,
         exchange::{Around, Started, at_once, misfit},
         incoming::made,
-        request::Matched,
         topology::{around, graph, neighbours, topology},
+        waiting::matched_meanwhile,
     },
 };
 
@@ -46,8 +46,8 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if a neighbour is no rank of the communicator; `Elsewhere` if another rank
-    /// has an error; an error if an MPI call fails.
+    /// `Argument` if a neighbour is no rank of the communicator; `Elsewhere` if another rank has an error; an
+    /// error if an MPI call fails.
     #[doc(alias = "distributed_graph")]
     pub fn graph(
         &self,
@@ -103,8 +103,8 @@ impl Neighbours<'_> {
     /// (`MPI_Neighbor_allgather`, `MPI_Neighbor_allgatherv`).
     ///
     /// # Errors
-    /// `Argument`; otherwise those of [`Peer::send`](super::Peer::send) and
-    /// [`Peer::receive`](super::Peer::receive).
+    /// `Argument` if the communicator has no topology; otherwise those of [`Peer::send`](super::Peer::send)
+    /// and [`Peer::receive`](super::Peer::receive).
     #[doc(alias = "neighbour_all_gather_packed")]
     pub fn all_gather<T: FromMessage>(self, value: &T) -> Result<Vec<T>, Error> {
         self.make(None, |_| value)
@@ -139,10 +139,10 @@ impl Neighbours<'_> {
     /// (`MPI_Neighbor_alltoallw`). Each message and each place may have a layout of its own.
     ///
     /// # Errors
-    /// `Argument` if there are not as many messages, or places, as neighbours;
-    /// `Argument`; `Size` if a message has another size than its place; otherwise
-    /// those of [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are
-    /// sent and received nevertheless.
+    /// `Argument` if there are not as many messages, or places, as neighbours, or if the communicator has no
+    /// topology; `Size` if a message has another size than its place; otherwise those of
+    /// [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are sent and
+    /// received nevertheless.
     #[doc(alias = "neighbour_all_to_all_varcount_packed")]
     pub fn all_to_all_into<S, R>(self, messages: &[S], places: &mut [R]) -> Result<(), Error>
     where
@@ -176,16 +176,16 @@ impl Neighbours<'_> {
     ) -> Result<Vec<T>, Error> {
         let mpi = &ready()?;
         let around = self.around(mpi)?;
-        let (sends, failed) = outgoing(&around, count, of);
+        let (sends, checked) = outgoing(&around, count, of);
         let mut values = Vec::new();
         let received = at_once(mpi, &sends, around.ends.receives.len(), |number| {
-            let matched = Matched::wait_for(mpi, around.ends.receives[number].1)?;
+            let matched = matched_meanwhile(mpi, around.ends.receives[number].1)?;
             let (size, rank) = (matched.size, matched.sender().rank);
             let arrived = matched.receive(mpi)?;
             values.push(made(&arrived[..size]).map_err(|error: Error| error.sent_by(rank))?);
             Ok(())
         });
-        failed.map_or(Ok(()), Err)?;
+        checked?;
         received.map(|()| values)
     }
 
@@ -199,32 +199,30 @@ impl Neighbours<'_> {
     ) -> Result<(), Error> {
         let mpi = &ready()?;
         let around = self.around(mpi)?;
-        let (sends, mut failed) = outgoing(&around, count, of);
-        let (found, [_, ranks]) = (places.len(), around.ends.lengths);
-        if found != ranks {
-            failed = failed.or(Some(Error::Messages { what: "places to receive into", found, ranks }));
-        }
+        let (sends, checked) = outgoing(&around, count, of);
+        let checked = checked.and_then(|()| around.ends.check_places(places.len()));
         let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
         let received = at_once(mpi, &sends, around.ends.receives.len(), |number| {
             let (at, from) = around.ends.receives[number];
             let received = match places.get_mut(at) {
                 Some(place) => place.receive(mpi, Wire::Auto, from).map(|_| ()),
-                None => Matched::wait_for(mpi, from)?.receive(mpi).map(|_| ()),
+                None => discard(mpi, from),
             };
             received.map_err(|error| misfit(error, from.rank))
         });
-        failed.map_or(Ok(()), Err)?;
+        checked?;
         received
     }
 }
 
 impl Starting<Neighbours<'_>> {
     /// Starts [`Neighbours::all_to_all_into`] (`MPI_Ineighbor_alltoallw`). The messages are free when the
-    /// call returns; the places are borrowed until [`finish`](Pending::finish).
+    /// call returns; the places are borrowed until [`finish`](Pending::finish). Dropping the exchange waits for
+    /// all messages.
     ///
     /// # Errors
-    /// `Argument` and `Argument`; an error if an MPI call fails. The other errors are
-    /// those of [`finish`](Pending::finish).
+    /// `Argument` if there are not as many messages, or places, as neighbours, or if the communicator has no
+    /// topology; an error if an MPI call fails. The other errors are those of [`finish`](Pending::finish).
     #[doc(alias = "start_neighbour_all_to_all_varcount_packed")]
     pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>, Error>
     where
@@ -238,11 +236,12 @@ impl Starting<Neighbours<'_>> {
 
 impl<C: Handle> Starting<&Comm<C>> {
     /// Starts [`Comm::all_to_all_into`] (`MPI_Ialltoallw`). The messages are free when the call returns; the
-    /// places are borrowed until [`finish`](Pending::finish).
+    /// places are borrowed until [`finish`](Pending::finish). Dropping the exchange waits for all messages.
     ///
     /// # Errors
-    /// `Argument`; `Unsupported` on an intercommunicator; an error if an MPI call fails. The other
-    /// errors are those of [`finish`](Pending::finish).
+    /// `Argument` if there are not as many messages, or places, as ranks; `Unsupported` on an
+    /// intercommunicator; an error if an MPI call fails. The other errors are those of
+    /// [`finish`](Pending::finish).
     #[doc(alias = "start_all_to_all_varcount_packed")]
     pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>, Error>
     where
@@ -261,23 +260,26 @@ fn start_exchange<'a, S: Message, R: Place>(
     messages: &[S],
     places: &'a mut [R],
 ) -> Result<Pending<'a>, Error> {
-    let (sends, mut failed) = outgoing(&around, Some(messages.len()), |i| &messages[i]);
-    let (found, [_, ranks]) = (places.len(), around.ends.lengths);
-    if found != ranks {
-        failed = failed.or(Some(Error::Messages { what: "places to receive into", found, ranks }));
+    let (sends, checked) = outgoing(&around, Some(messages.len()), |i| &messages[i]);
+    let checked = checked.and_then(|()| around.ends.check_places(places.len()));
+    if let Err(error) = checked {
+        // The other ranks get messages that say so. Theirs are received, so that none of them waits.
+        let receives = &around.ends.receives;
+        let _ = at_once(mpi, &sends, receives.len(), |number| discard(mpi, receives[number].1));
+        return Err(error);
     }
     let places = places.iter_mut().map(Place::incoming).collect();
-    let started = Started::new(mpi, around, &sends, places)?;
-    match failed {
-        // The other ranks get messages that say so, and what they send is not received.
-        Some(error) => Err(error),
-        None => Ok(Pending::new(started)),
-    }
+    Started::new(mpi, around, &sends, places).map(Pending::new)
+}
+
+/// Receives a message that no place takes.
+fn discard(mpi: &Usable, from: Address) -> Result<(), Error> {
+    matched_meanwhile(mpi, from)?.receive(mpi).map(|_| ())
 }
 
 impl State<()> for Started<'_> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        Started::is_done(self, mpi)
+        Ok(Started::is_done(self, mpi))
     }
 
     fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
@@ -291,20 +293,20 @@ fn outgoing<'m, S: Message + ?Sized + 'm>(
     around: &Around,
     count: Option<usize>,
     of: impl Fn(usize) -> &'m S,
-) -> (Vec<(Address, Carried<'m>)>, Option<Error>) {
-    let [ranks, _] = around.ends.lengths;
-    let found = count.unwrap_or(ranks);
-    let mut failed = (found != ranks).then_some(Error::Messages { what: "messages to send", found, ranks });
-    let is_right = failed.is_none();
+) -> (Vec<(Address, Carried<'m>)>, Result<(), Error>) {
+    let mut checked = count.map_or(Ok(()), |count| around.ends.check_messages(count));
+    let is_right = checked.is_ok();
     let sends = around.ends.sends.iter().map(|(at, to)| {
         let carried = if is_right { of(*at).carried(false) } else { Ok(Carried::failed()) };
         let carried = carried.unwrap_or_else(|error| {
-            failed.get_or_insert(error);
+            if checked.is_ok() {
+                checked = Err(error);
+            }
             Carried::failed()
         });
         (*to, carried)
     });
-    (sends.collect(), failed)
+    (sends.collect(), checked)
 }
 
 impl fmt::Debug for Neighbours<'_> {

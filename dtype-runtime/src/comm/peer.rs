@@ -102,10 +102,10 @@ impl<'c> Peer<'c> {
     /// Sends a message (`MPI_Send`).
     ///
     /// # Errors
-    /// `Argument` if these are out of range; `Unsupported` if the message cannot
-    /// travel on the wire that was named; `Argument` if values are nested too deeply. An error
-    /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
-    /// if there is no memory for a buffer.
+    /// `Argument` if the rank or the tag is out of range, or if the message cannot be sent, as a value that
+    /// is nested too deeply; `Unsupported` if it cannot travel on the wire that was named. An error before
+    /// `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and if
+    /// there is no memory for a buffer.
     #[doc(alias = "send_packed")]
     #[doc(alias = "send_over")]
     #[doc(alias = "send_message")]
@@ -142,11 +142,10 @@ impl<'c> Peer<'c> {
     /// ```
     ///
     /// # Errors
-    /// `Size` if the message is not one value, and `Size` if it does not consist of whole
-    /// values; `Type` if it is not an owned message of this type; `Value` if it
-    /// holds an invalid value. The message has then been received, and there is no value. With
-    /// `DTYPE_CHECK=1`, and if the communicator is [attached](crate::Comm::attach), `Type`.
-    /// Otherwise those of [`send`](Self::send).
+    /// `Size` if the message is not one value, or does not consist of whole values; `Type` if it is not an
+    /// owned message of this type, or, with `DTYPE_CHECK=1` and on an [attached](crate::Comm::attach)
+    /// communicator, if it holds other base types; `Value` if it holds an invalid value. The message has then
+    /// been received, and there is no value. Otherwise those of [`send`](Self::send).
     #[doc(alias = "receive_message")]
     #[doc(alias = "receive_values")]
     pub fn receive<T: FromMessage>(&self) -> Result<T, Error> {
@@ -185,7 +184,7 @@ impl<'c> Peer<'c> {
     /// Returns what has arrived, without receiving it, or `None` if there is nothing (`MPI_Iprobe`).
     ///
     /// # Errors
-    /// `Argument`, `Argument`; an error if an MPI call fails.
+    /// `Argument` if the rank or the tag is out of range; an error if an MPI call fails.
     pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
         let mpi = &ready()?;
         Arrived::look_for(mpi, self.channel, self.source(mpi)?)
@@ -408,8 +407,10 @@ impl<'c> Starting<Peer<'c>> {
         Ok(Pending::new(Sent(request)))
     }
 
-    /// Starts to receive a value (`MPI_Irecv`). Calls of this thread that wait for a transfer between two
-    /// ranks, and [`is_done`](Pending::is_done), look for the message; collective calls do not.
+    /// Starts to receive a value (`MPI_Irecv`). Calls of this thread that wait for a message of a rank or of
+    /// a neighbour, and [`is_done`](Pending::is_done), look for the message. Collective calls do not, and the
+    /// sender of a long message waits meanwhile: if it makes the collective call only then, call
+    /// [`finish`](Pending::finish) before it.
     ///
     /// # Errors
     /// The errors of [`Peer::receive`], from [`finish`](Pending::finish).

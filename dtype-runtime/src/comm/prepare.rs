@@ -1,9 +1,8 @@
 //! Prepared calls: messages of one size, prepared once and transferred many times (MPI 4.1 sections 3.9 and
 //! 6.13).
 //!
-//! What is prepared has buffers of its own. Messages are packed into them when a transfer starts, and
-//! unpacked at its end. So nothing of the program is borrowed in between, and the values may lie elsewhere
-//! each time.
+//! Prepared messages have buffers of their own. A message is packed when its transfer starts, and unpacked at
+//! the end. So nothing of the program is borrowed in between, and the values may lie elsewhere each time.
 
 use std::{fmt, mem, sync::Arc};
 
@@ -62,7 +61,11 @@ impl Preparing<Peer<'_>> {
         is_packed(wire)?;
         let (to, size) = (self.0.destination(mpi)?, message.carried(false)?.packed_size());
         let mut request = Persistent::on_live(mpi, to.communicator)?;
-        request.add_send(mpi, is_synchronous, size, to)?;
+        if is_synchronous {
+            request.add_synchronous_send(mpi, size, to)?;
+        } else {
+            request.add_send(mpi, size, to)?;
+        }
         let descriptions = if checks() { descriptions_on(mpi, to.communicator)? } else { None };
         Ok(PreparedSend { request, to, descriptions })
     }
@@ -195,6 +198,12 @@ impl PreparedReceive {
     }
 }
 
+impl Drop for PreparedReceive {
+    fn drop(&mut self) {
+        self.request.cancel();
+    }
+}
+
 /// A prepared message that is being received.
 struct Receiving<'a> {
     request: &'a mut Persistent,
@@ -237,12 +246,6 @@ impl State<()> for Awaiting<'_> {
     fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
         let found = self.0.wait(mpi)?;
         self.1.take(mpi, found).map(|_| ())
-    }
-}
-
-impl Drop for PreparedReceive {
-    fn drop(&mut self) {
-        self.request.cancel();
     }
 }
 

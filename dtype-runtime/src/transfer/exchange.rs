@@ -4,7 +4,7 @@
 //! arrived. So MPI never uses memory of the program: parts of it may be lent meanwhile, and a guard may be
 //! forgotten. Calls that end only when all has arrived may go [`directly`] instead.
 
-use std::{os::raw::c_int, sync::Arc};
+use std::{mem, os::raw::c_int, sync::Arc};
 
 use dtype_engine::Error as PackError;
 
@@ -27,7 +27,10 @@ use super::{
     },
     waiting::meanwhile,
 };
-use crate::{Error, mpi::Usable};
+use crate::{
+    Error,
+    mpi::{Usable, ready},
+};
 
 /// A message of an exchange: the other rank with the tag, and the number of bytes.
 pub(crate) struct Planned {
@@ -59,7 +62,7 @@ impl Exchange {
             Ok::<_, Error>((requests.add_receive(mpi, *size, *peer)?, peer.rank))
         });
         let receives = receives.collect::<Result<_, _>>()?;
-        let sends = sends.iter().map(|Planned { peer, size }| requests.add_send(mpi, false, *size, *peer));
+        let sends = sends.iter().map(|Planned { peer, size }| requests.add_send(mpi, *size, *peer));
         let sends = sends.collect::<Result<_, _>>()?;
         Ok(Self { requests, sends, receives, _companion: companion })
     }
@@ -183,48 +186,64 @@ pub(crate) fn directly<S: Read, R: Write>(
 /// started before, so no rank waits for another one that waits as well.
 ///
 /// After an error, the other messages are sent and received nevertheless, and the first error is returned.
-pub(crate) fn at_once(
+pub(crate) fn at_once<'m>(
     mpi: &Usable,
-    sends: &[(Address, Carried<'_>)],
+    sends: &'m [(Address, Carried<'_>)],
     receives: usize,
     mut receive: impl FnMut(usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut first = Ok(());
-    let (mut under_way, mut failed) = (Vec::new(), Vec::new());
-    for (to, message) in sends {
-        match message.start_borrowed(mpi, *to) {
-            Ok(sending) => under_way.push(sending),
-            Err(error) => {
-                first = first.and(Err(error));
-                // The receiver gets a message that says so.
-                let told = Carried::failed().start(mpi, Wire::Packed, false, *to);
-                failed.extend(told);
-            }
-        }
-    }
+    let mut told = Vec::new();
+    let start = |message: &'m Carried<'_>, to| message.start_borrowed(mpi, to);
+    let (under_way, mut first) = start_each(mpi, sends, start, &mut told);
     for number in 0..receives {
         first = first.and(receive(number));
     }
     for mut sending in under_way {
         first = first.and(meanwhile(mpi, || sending.is_sent(mpi, false)));
     }
-    for mut told in failed {
-        first = first.and(meanwhile(mpi, || told.is_sent(mpi, false)));
+    for mut sending in told {
+        first = first.and(meanwhile(mpi, || sending.is_sent(mpi, false)));
     }
     first
 }
 
-/// Messages to some ranks and from some ranks that have been started.
+/// Starts to send messages, and returns those that are under way, with the first error. The receiver of a
+/// message that cannot be sent gets one that says so, which is added to `told`.
+fn start_each<'m, 'c, T>(
+    mpi: &Usable,
+    sends: &'m [(Address, Carried<'c>)],
+    start: impl Fn(&'m Carried<'c>, Address) -> Result<T, Error>,
+    told: &mut Vec<Request>,
+) -> (Vec<T>, Result<(), Error>) {
+    let mut first = Ok(());
+    let mut under_way = Vec::new();
+    for (to, message) in sends {
+        match start(message, *to) {
+            Ok(sending) => under_way.push(sending),
+            Err(error) => {
+                first = first.and(Err(error));
+                told.extend(Carried::failed().start(mpi, Wire::Packed, false, *to));
+            }
+        }
+    }
+    (under_way, first)
+}
+
+/// Messages to some ranks and from some ranks that have been started. Dropping them waits for all, because
+/// the other ranks wait for this one.
 pub(crate) struct Started<'a> {
     sends: Vec<Request>,
     /// The receives, with the ranks of the senders.
     receives: Vec<(c_int, Receiving<'a>)>,
+    /// The first error of a send.
+    sent: Result<(), Error>,
     // Dropped after the requests, which are on its communicator.
     _companion: Arc<Companion>,
 }
 
 impl<'a> Started<'a> {
-    /// Starts to send and to receive. Nothing is borrowed of the messages.
+    /// Starts to send and to receive. Nothing is borrowed of the messages. There must be a place for each
+    /// message that comes.
     pub(crate) fn new(
         mpi: &Usable,
         around: Around,
@@ -238,31 +257,47 @@ impl<'a> Started<'a> {
             Some(Receiving::start(mpi, place, Wire::Auto, *from).map(|receiving| (from.rank, receiving)))
         });
         let receives = receives.collect::<Result<_, _>>()?;
-        let sends = messages.iter().map(|(to, message)| message.start(mpi, Wire::Auto, false, *to));
-        let sends = sends.collect::<Result<_, _>>()?;
-        Ok(Self { sends, receives, _companion: companion })
+        let mut told = Vec::new();
+        let start = |message: &Carried<'_>, to| message.start(mpi, Wire::Auto, false, to);
+        let (mut sends, sent) = start_each(mpi, messages, start, &mut told);
+        sends.append(&mut told);
+        Ok(Self { sends, receives, sent, _companion: companion })
     }
 
     /// Makes progress without waiting. Returns `true` if all messages have been sent and received.
-    pub(crate) fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        let mut are_done = true;
-        for sending in &mut self.sends {
-            are_done &= sending.is_sent(mpi, false)?;
-        }
-        for (_, receiving) in &mut self.receives {
+    pub(crate) fn is_done(&mut self, mpi: &Usable) -> bool {
+        let Self { sends, receives, sent, .. } = self;
+        sends.retain_mut(|sending| match sending.is_sent(mpi, false) {
+            Ok(is_sent) => !is_sent,
+            Err(error) => {
+                if sent.is_ok() {
+                    *sent = Err(error);
+                }
+                false
+            }
+        });
+        let mut are_done = sends.is_empty();
+        for (_, receiving) in receives {
             are_done &= receiving.advance(mpi);
         }
-        Ok(are_done)
+        are_done
     }
 
     /// Waits for all messages, and returns the first error.
     pub(crate) fn finish(mut self, mpi: &Usable) -> Result<(), Error> {
-        meanwhile(mpi, || self.is_done(mpi))?;
-        let outcomes = self
-            .receives
+        meanwhile(mpi, || Ok(self.is_done(mpi)))?;
+        let outcomes = mem::take(&mut self.receives)
             .into_iter()
             .map(|(rank, receiving)| receiving.outcome().map_err(|error| misfit(error, rank)));
-        outcomes.fold(Ok(()), Result::and)
+        outcomes.fold(self.sent.clone(), Result::and)
+    }
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        if let Ok(mpi) = &ready() {
+            let _ = meanwhile(mpi, || Ok(self.is_done(mpi)));
+        }
     }
 }
 
@@ -399,13 +434,22 @@ impl Ends {
         [planned(&self.sends, sends), planned(&self.receives, receives)]
     }
 
-    /// Checks the lengths of the lists of messages and places.
+    /// Checks the number of messages to send.
+    pub(crate) fn check_messages(&self, found: usize) -> Result<(), Error> {
+        let [ranks, _] = self.lengths;
+        let error = Error::Messages { what: "messages to send", found, ranks };
+        if found == ranks { Ok(()) } else { Err(error) }
+    }
+
+    /// Checks the number of places to receive into.
+    pub(crate) fn check_places(&self, found: usize) -> Result<(), Error> {
+        let [_, ranks] = self.lengths;
+        let error = Error::Messages { what: "places to receive into", found, ranks };
+        if found == ranks { Ok(()) } else { Err(error) }
+    }
+
     fn check(&self, [messages, places]: [usize; 2]) -> Result<(), Error> {
-        let [sends, receives] = self.lengths;
-        let found = [("messages to send", messages, sends), ("places to receive into", places, receives)];
-        match found.into_iter().find(|(_, found, ranks)| found != ranks) {
-            Some((what, found, ranks)) => Err(Error::Messages { what, found, ranks }),
-            None => Ok(()),
-        }
+        self.check_messages(messages)?;
+        self.check_places(places)
     }
 }

@@ -93,20 +93,25 @@ impl Persistent {
         })
     }
 
-    /// Adds a request that sends a message of `size` bytes (`MPI_Send_init`, or `MPI_Ssend_init` in
-    /// synchronous mode), and returns its number.
-    pub fn add_send(
+    /// Adds a request that sends a message of `size` bytes (`MPI_Send_init`), and returns its number.
+    pub fn add_send(&mut self, mpi: &Usable, size: usize, to: Address) -> Result<usize, Error> {
+        self.add_send_by(mpi, "MPI_Send_init", ffi::MPI_Send_init, size, to)
+    }
+
+    /// Adds a request that sends a message of `size` bytes in synchronous mode (`MPI_Ssend_init`), and
+    /// returns its number.
+    pub fn add_synchronous_send(&mut self, mpi: &Usable, size: usize, to: Address) -> Result<usize, Error> {
+        self.add_send_by(mpi, "MPI_Ssend_init", ffi::MPI_Ssend_init, size, to)
+    }
+
+    fn add_send_by(
         &mut self,
         mpi: &Usable,
-        is_synchronous: bool,
+        name: &'static str,
+        call: SendInit,
         size: usize,
         to: Address,
     ) -> Result<usize, Error> {
-        let (name, call): (_, SendInit) = if is_synchronous {
-            ("MPI_Ssend_init", ffi::MPI_Ssend_init)
-        } else {
-            ("MPI_Send_init", ffi::MPI_Send_init)
-        };
         let (memory, bytes) = (PackBuffer::with_room(size)?, Bytes::of(size)?);
         let place = memory.as_ptr().cast();
         self.add(mpi, Buffer { memory, size }, name, |request| {

@@ -98,7 +98,7 @@ fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>, Error> {
         }
         let peer = Address { communicator: open.companion.communicator, rank: *rank, tag: open.meeting() };
         answers.push(requests.add_receive(mpi, 1, peer)?);
-        let told = requests.add_send(mpi, false, 1, peer)?;
+        let told = requests.add_send(mpi, 1, peer)?;
         requests.outgoing(told).fill(part.to_byte());
     }
     requests.start(mpi)?;

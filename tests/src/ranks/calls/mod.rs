@@ -2,6 +2,7 @@
 
 mod collective;
 mod each_by_each;
+mod hostile;
 mod rest;
 
 use mpi::topology::SimpleCommunicator;
@@ -17,6 +18,9 @@ pub fn scenario(name: &str, world: &SimpleCommunicator) {
         "calls-pending" => rest::pending(world),
         "calls-scopes" => rest::scopes(world),
         "calls-parts" => rest::parts(world),
+        "calls-hostile" => hostile::exchanges(world),
+        "calls-edges" => hostile::edges(world),
+        "calls-across" => hostile::across(world),
         "calls-rest" => rest::rest(world),
         _ => panic!("no scenario `{name}`"),
     }

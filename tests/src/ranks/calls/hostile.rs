@@ -1,0 +1,164 @@
+//! Calls that a program makes by mistake, or in an unusual order, with messages so long that MPI sends them
+//! only when they are received.
+
+use dtype_runtime::*;
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+/// The number of values of a long message.
+const LONG: usize = 1_000_000;
+
+/// If one rank has an error, or drops its exchange, those of the others end.
+pub fn exchanges(world: &SimpleCommunicator) {
+    let world = &Comm::from(world);
+    let (rank, size) = (world.rank(), world.size());
+    let ring = world.graph(&[(rank + 1) % size], &[(rank + size - 1) % size]).unwrap();
+    let is_wrong = rank == 0;
+    let long = |count: usize| vec![vec![0.5; LONG]; count];
+    let is_refused = |error: Error| matches!(error, Error::Messages { .. });
+    for [messages, places] in [[1, 0], [0, 1]] {
+        let count = |all: usize, more: usize| if is_wrong { all + more } else { all };
+        // The message of a rank with another number of places arrives all the same.
+        let is_told = |error: Error| messages > 0 && matches!(error, Error::Message { from: Some(0), .. });
+
+        let mut received = long(count(size, places));
+        let started = world.start().all_to_all_into(&long(count(size, messages)), &mut received);
+        match started.and_then(Pending::finish) {
+            Ok(()) => assert!(!is_wrong && messages == 0),
+            Err(error) => assert!(if is_wrong { is_refused(error) } else { is_told(error) }),
+        }
+        let mut received = long(count(1, places));
+        let started = ring.neighbours().start().all_to_all_into(&long(count(1, messages)), &mut received);
+        match started.and_then(Pending::finish) {
+            Ok(()) => assert!(!is_wrong && (messages == 0 || rank + 1 < size)),
+            Err(error) => assert!(if is_wrong { is_refused(error) } else { is_told(error) }),
+        }
+
+        let right = long(size);
+        let mut exchange = world.prepare().all_to_all_into(&right, &right).unwrap();
+        let mut received = long(count(size, places));
+        let error = exchange.run(&long(count(size, messages)), &mut received).unwrap_err();
+        assert!(if is_wrong { is_refused(error) } else { matches!(error, Error::Neighbour { rank: 0, .. }) });
+        let mut received = vec![vec![0.0; LONG]; size];
+        exchange.run(&right, &mut received).unwrap();
+        assert_eq!(received, right);
+    }
+    // A rank that drops its exchange still receives the messages of the others.
+    let mut received = vec![vec![0.0; LONG]; size];
+    let started = world.start().all_to_all_into(&long(size), &mut received).unwrap();
+    if is_wrong {
+        drop(started);
+    } else {
+        started.finish().unwrap();
+        assert_eq!(received, long(size));
+    }
+}
+
+/// Messages without bytes, to this rank itself, to ranks that there are not, and on intercommunicators.
+pub fn edges(world: &SimpleCommunicator) {
+    let comm = &Comm::from(world);
+    let (rank, size) = (comm.rank(), comm.size());
+    let own = comm.peer(rank);
+    // Nothing, and more than MPI sends before it is received, to this rank itself.
+    let (nothing, long) = (Vec::<f64>::new(), vec![0.5; LONG]);
+    for values in [&nothing, &long] {
+        let mut send = own.prepare().send(values).unwrap();
+        let mut receive = own.prepare().receive_into(values).unwrap();
+        for _ in 0..3 {
+            let mut place = vec![1.0; values.len()];
+            let receiving = receive.start(&mut place[..]).unwrap();
+            send.run(values).unwrap();
+            receiving.finish().unwrap();
+            assert_eq!(&place, values);
+        }
+        let messages = vec![values.clone(); size];
+        let mut places = vec![nothing.clone(); size];
+        comm.start().all_to_all_into(&messages, &mut places).unwrap().finish().unwrap();
+        assert_eq!(places, messages);
+        let mut exchange = comm.prepare().all_to_all_into(&messages, &messages).unwrap();
+        let mut places = vec![nothing.clone(); size];
+        exchange.run(&messages, &mut places).unwrap();
+        assert_eq!(places, messages);
+    }
+    // A vector was prepared empty, and gets a message all the same: that is an error each time.
+    let mut receive = own.prepare().receive_into(&nothing).unwrap();
+    let mut place = nothing.clone();
+    for _ in 0..2 {
+        let sending = own.start().send(&[0.5; 3]).unwrap();
+        assert!(matches!(receive.run(&mut place), Err(Error::Fit { .. })));
+        sending.finish().unwrap();
+    }
+    assert_eq!(place, []);
+    let sending = own.start().send(&nothing).unwrap();
+    receive.run(&mut place).unwrap();
+    sending.finish().unwrap();
+    for far in [size, i32::MAX as usize, u32::MAX as usize + 1, usize::MAX] {
+        assert!(matches!(comm.peer(far).send(&0.5), Err(Error::Rank { .. })));
+        assert!(matches!(comm.peer(far).prepare().send(&0.5), Err(Error::Rank { .. })));
+        assert!(matches!(comm.peer(far).start().receive::<f64>(), Err(Error::Rank { .. })));
+        assert!(matches!(comm.gather(far, &0.5), Err(Error::Rank { .. })));
+    }
+    let same = comm.graph(&[usize::MAX], &[]).err().unwrap();
+    assert!(matches!(same, Error::Rank { .. }), "{same}");
+}
+
+/// A receive of unknown size stays started while this rank makes other calls between two ranks, or between
+/// neighbours. The sender waits until its long message is received.
+pub fn across(world: &SimpleCommunicator) {
+    let comm = &Comm::from(world);
+    let (rank, size) = (comm.rank(), comm.size());
+    if size == 1 {
+        return;
+    }
+    let last = size - 1;
+    let (right, left) = ((rank + 1) % size, (rank + last) % size);
+    let ring = comm.graph(&[left], &[right]).unwrap();
+    let ring = ring.neighbours();
+    // The first call agrees with the other ranks on a communicator.
+    ring.all_gather(&rank).unwrap();
+    let long = vec![0.5; LONG];
+    let calls: [&dyn Fn(); 7] = [
+        &|| assert_eq!(ring.all_gather(&rank).unwrap(), [left]),
+        &|| assert_eq!(ring.all_to_all(&[rank]).unwrap(), [left]),
+        &|| {
+            let mut place = [rank; 1];
+            ring.start().all_to_all_into(&[rank], &mut place).unwrap().finish().unwrap();
+            assert_eq!(place, [left]);
+        },
+        &|| {
+            let mut place = rank;
+            comm.exchange([(right, &rank)], [(left, &mut place)]).unwrap();
+            assert_eq!(place, left);
+        },
+        &|| {
+            let sending = comm.peer(right).tag(2).start().send(&rank).unwrap();
+            assert_eq!(comm.peer(left).tag(2).receive::<usize>().unwrap(), left);
+            sending.finish().unwrap();
+        },
+        &|| {
+            comm.peer(right).tag(2).send(&rank).unwrap();
+            let mut place = 0;
+            comm.peer(left).tag(2).start().receive_into(&mut place).unwrap().finish().unwrap();
+            assert_eq!(place, left);
+        },
+        &|| {
+            let mut place = vec![rank];
+            comm.scope(|scope| {
+                scope.peer(right).tag(2).send(&rank)?;
+                scope.peer(left).tag(2).receive_into(&mut place)
+            })
+            .unwrap();
+            assert_eq!(place, [left]);
+        },
+    ];
+    for call in calls {
+        let receiving = (rank == 0).then(|| comm.peer(last).start().receive::<Vec<f64>>().unwrap());
+        if rank == last {
+            comm.peer(0).send(&long).unwrap();
+        }
+        call();
+        if let Some(receiving) = receiving {
+            assert_eq!(receiving.finish().unwrap(), long);
+        }
+        world.barrier();
+    }
+}
