@@ -267,7 +267,7 @@ static char *c_pack_box(const double *restrict memory, size_t n, const size_t *f
             }
     return packed;
 }
-/* What is outside of the inner cells along each dimension, at both ends. */
+/* Applies `box` to the cells outside of the inner cells, at both ends of each dimension. */
 #define FACES(box)                                                                                           \
     for (size_t d = 0; d < 4; d++)                                                                           \
         for (size_t end = 0; end < 2; end++) {                                                               \

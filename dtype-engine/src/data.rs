@@ -452,7 +452,9 @@ impl Transpack {
         }
         if to.is_restricted() {
             // All values are checked before any is written, one chunk at a time.
-            let (size, mut position, mut some) = (from.packed_size(), 0, vec![0; CHUNK]);
+            let size = from.packed_size();
+            let mut position = 0;
+            let mut some = vec![0; CHUNK];
             while position < size {
                 let end = to.floor(position + CHUNK);
                 let some = &mut some[..end - position];

@@ -15,6 +15,7 @@ pub enum Error {
         /// The length of the buffer in bytes.
         found: usize,
     },
+    /// Packed bytes hold a pattern that is not a valid value of their type. Nothing of this message or
     /// segment has been written.
     #[error(
         "byte {offset} of the packed data: {found:#x} is not a valid `{what}`; the sender's layout differs, \
@@ -80,9 +81,11 @@ pub enum Error {
         /// The base type of the value in the destination.
         to: BaseType,
     },
-    /// those that it was made for.
+    /// A [`Transpack`](crate::Transpack) was used with other plans, or other numbers of copies, than those
+    /// that it was made for.
     #[error("this `Transpack` was built for other plans or counts: build one for these plans and counts")]
     Plan,
+    /// A segment given to an [`Unpacker`](crate::Unpacker) does not have the checksum that its sender
     /// computed. Nothing of the segment has been written. (Messages on the segments wire have no checksums.)
     #[error(
         "the segment is damaged: its CRC-32C is {found:#010x}, but the sender computed {expected:#010x}; \

@@ -186,7 +186,9 @@ impl Placed {
             return self.repeated(count, a, b).listed(&places, next);
         }
         let size = size * buckets.iter().map(|bucket| bucket.count).sum::<usize>();
-        let (at_a, at_b, child) = (self.a, self.b, Box::new(self.node));
+        let at_a = self.a;
+        let at_b = self.b;
+        let child = Box::new(self.node);
         let (a, b) = (Places::Every(a), Places::Every(b));
         Node::new(size, Kind::Buckets { a, b, buckets: buckets.into(), child }).at(at_a, at_b)
     }

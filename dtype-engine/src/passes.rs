@@ -46,7 +46,9 @@ impl Group {
         let groups = pieces.len().div_ceil(4);
         let group = |i: usize| {
             let some = &pieces[i * pieces.len() / groups..(i + 1) * pieces.len() / groups];
-            let (mut a, mut b, mut sizes) = ([0; 4], [0; 4], [0; 4]);
+            let mut a = [0; 4];
+            let mut b = [0; 4];
+            let mut sizes = [0; 4];
             for (i, piece) in some.iter().enumerate() {
                 (a[i], b[i], sizes[i]) = (piece.a, piece.b, piece.size);
             }

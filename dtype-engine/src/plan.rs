@@ -325,7 +325,9 @@ impl Layer {
     /// Returns several copies at each displacement, `stride` bytes apart. `places` yields pairs of a
     /// displacement and a number of copies.
     fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
-        let (size, mut all, mut ends) = (self.signature.size, 0usize, None);
+        let size = self.signature.size;
+        let mut all = 0usize;
+        let mut ends = None;
         let buckets = places.map(|(a, count)| {
             let b = size.wrapping_mul(all) as isize;
             all = all.wrapping_add(count);

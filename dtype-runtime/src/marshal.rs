@@ -74,8 +74,7 @@ pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
 /// Reads a layout from bytes, which may come from an untrusted source.
 ///
 /// # Errors
-/// `Type` if the bytes are not in the format of `marshal`, and `Argument` if they describe
-/// an invalid tree.
+/// `Type` if the bytes are not in the format of `marshal`, and `Argument` if they describe an invalid tree.
 pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     let (marshalled, rest) =
         postcard::take_from_bytes::<Marshalled>(bytes).map_err(|error| refused(&error))?;

@@ -124,8 +124,8 @@ pub(crate) fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
 ///    crate made is used any more.
 ///
 /// # Errors
-/// `State` after `MPI_Finalize` and in a second call, and any error of an MPI call. After an
-/// error, `run` has not been called.
+/// `State` after `MPI_Finalize` and in a second call, and any error of an MPI call. After an error, `run` has
+/// not been called.
 pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
     // SAFETY: conditions 1 to 3.
     Ok(unsafe { dtype_mpi::in_session(run) }?)

@@ -266,7 +266,7 @@ impl Random {
     pub fn layouts(mut self, seed: u64, count: usize) -> String {
         let numbers: Vec<_> = (0..=LONGEST).map(|number| number.to_string()).collect();
         let mut file = format!(
-            "/// What all of this was made from.\npub const SEED: u64 = {seed};\nconst NUMBERS: [i32; {}] = \
+            "/// The seed of the random layouts.\npub const SEED: u64 = {seed};\nconst NUMBERS: [i32; {}] = \
              [{}];\nfn value(number: i32) -> i32 {{ std::hint::black_box(number) }}\n\n/// Hands every \
              layout to the check.\npub fn for_each(world: &SimpleCommunicator) {{\n",
             LONGEST + 1,

@@ -8,7 +8,7 @@ impl Random {
     /// Writes `count` structs.
     pub fn structs(mut self, seed: u64, count: usize) -> String {
         let mut file = format!(
-            "/// What all of this was made from.\npub const SEED: u64 = {seed};\n/// The number of structs.\n\
+            "/// The seed of the random structs.\npub const SEED: u64 = {seed};\n/// The number of structs.\n\
              pub const STRUCTS: usize = {count};\n"
         );
         let (mut visits, mut complete) = (String::new(), String::new());

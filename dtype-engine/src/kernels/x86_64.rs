@@ -90,7 +90,10 @@ unsafe fn turn_8(from_stride: isize, to_stride: isize, from: *const u8, to: *mut
         unsafe {
             let read = |i: isize| _mm256_loadu_pd(from.offset(i * from_stride).cast());
             let write = |i: isize, row| _mm256_storeu_pd(to.offset(i * to_stride).cast(), row);
-            let (a, b, c, d) = (read(0), read(1), read(2), read(3));
+            let a = read(0);
+            let b = read(1);
+            let c = read(2);
+            let d = read(3);
             let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
             let (even_below, odd_below) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
             write(0, _mm256_permute2f128_pd::<0x20>(even, even_below));
@@ -111,7 +114,10 @@ unsafe fn turn_4(from_stride: isize, to_stride: isize, from: *const u8, to: *mut
         unsafe {
             let read = |i: isize| _mm_loadu_ps(from.offset(i * from_stride).cast());
             let write = |i: isize, row| _mm_storeu_ps(to.offset(i * to_stride).cast(), row);
-            let (a, b, c, d) = (read(0), read(1), read(2), read(3));
+            let a = read(0);
+            let b = read(1);
+            let c = read(2);
+            let d = read(3);
             let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
             let (low_below, high_below) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
             write(0, _mm_movelh_ps(low, low_below));

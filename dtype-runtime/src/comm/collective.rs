@@ -44,11 +44,11 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if there is no such root. `Argument` at the root if it has no value or one
-    /// that cannot be sent, and then `Type` on the other ranks. `Type` if ranks name
-    /// different types; `Value`; `Size` if not all bytes arrive. An error
-    /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
-    /// if there is no memory for the message.
+    /// `Argument` if there is no such root, and at the root if it has no value or one that cannot be sent;
+    /// `Type` on the other ranks if the root has none to send, and if ranks name different types; `Value` if
+    /// the value is invalid; `Size` if not all bytes arrive. An error before `MPI_Init`, after
+    /// `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and if there is no memory for
+    /// the message.
     #[doc(alias = "broadcast_message")]
     pub fn broadcast<T: FromMessage>(&self, root: usize, value: Option<T>) -> Result<T, Error> {
         let mpi = &ready()?;
@@ -67,9 +67,9 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Size` on a rank whose place has another size than the root's message; otherwise those of
-    /// [`broadcast`](Self::broadcast). After an error, the place is unchanged. If `Size` or,
-    /// with `DTYPE_CHECK=1`, `Type` is found behind the first part of a long message, earlier
-    /// parts may have been written.
+    /// [`broadcast`](Self::broadcast). After an error, the place is unchanged. If `Size` or, with
+    /// `DTYPE_CHECK=1`, `Type` is found behind the first part of a long message, earlier parts may have been
+    /// written.
     #[doc(alias = "broadcast_packed")]
     pub fn broadcast_into<M: Place + ?Sized>(&self, root: usize, place: &mut M) -> Result<(), Error> {
         let mpi = &ready()?;
@@ -151,9 +151,8 @@ impl<C: Handle> Comm<C> {
     /// (`MPI_Scatter`, `MPI_Scatterv`). The root passes `Some(values)`, and the other ranks pass `None`.
     ///
     /// # Errors
-    /// At the root, `Argument` if there are not as many values as ranks, and `Argument`
-    /// if it has none or one that cannot be sent. Then `Type` on the other ranks. Otherwise those
-    /// of [`broadcast`](Self::broadcast).
+    /// `Argument` at the root if there are not as many values as ranks, or if it has none or one that cannot
+    /// be sent; then `Type` on the other ranks. Otherwise those of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_message")]
     #[doc(alias = "scatter_vec")]
     pub fn scatter<T: FromMessage>(&self, root: usize, values: Option<&[T]>) -> Result<T, Error> {
@@ -188,9 +187,9 @@ impl<C: Handle> Comm<C> {
     /// ranks pass `None`.
     ///
     /// # Errors
-    /// `Size` on all ranks if the root has another number of bytes than all places together;
-    /// `Argument` at the root if its values cannot be divided equally, and then `Type` on
-    /// the other ranks. Otherwise those of [`broadcast`](Self::broadcast).
+    /// `Size` on all ranks if the root has another number of bytes than all places together; `Argument` at
+    /// the root if its values cannot be divided equally, and then `Type` on the other ranks. Otherwise those
+    /// of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_packed")]
     pub fn scatter_into<S, R>(&self, root: usize, values: Option<&S>, place: &mut R) -> Result<(), Error>
     where
@@ -292,10 +291,9 @@ impl<C: Handle> Comm<C> {
     /// have a layout of its own.
     ///
     /// # Errors
-    /// `Argument` if there are not as many messages, or places, as ranks; `Size` if a
-    /// message does not fit its place; otherwise those of [`broadcast`](Self::broadcast). If a message does
-    /// not fit, nothing has been written. If a message holds an invalid value, those from lower ranks have
-    /// been received.
+    /// `Argument` if there are not as many messages, or places, as ranks; `Size` if a message does not fit
+    /// its place; otherwise those of [`broadcast`](Self::broadcast). If a message does not fit, nothing has
+    /// been written. If a message holds an invalid value, those from lower ranks have been received.
     #[doc(alias = "all_to_all_packed")]
     #[doc(alias = "all_to_all_varcount_packed")]
     pub fn all_to_all_into<S, R>(&self, messages: &[S], places: &mut [R]) -> Result<(), Error>

@@ -32,8 +32,8 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if there is no such rank; then nothing is sent. `Size` if a message has
-    /// another size than its place; otherwise those of [`Peer::send`](super::Peer::send) and
+    /// `Argument` if there is no such rank; then nothing is sent. `Size` if a message has another size than
+    /// its place; otherwise those of [`Peer::send`](super::Peer::send) and
     /// [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are sent and
     /// received nevertheless.
     #[doc(alias = "send_receive")]

@@ -63,13 +63,15 @@ impl<C: Cartesian> Comm<C> {
     ///
     /// # Errors
     /// `Argument` if the communicator has another number of dimensions, or if a dimension of the array is too
-    /// short for the widths; `Memory`; `Elsewhere` if another rank has an error; an error if an MPI call
-    /// fails.
+    /// short for the widths; `Memory` if there is no memory for the buffers; `Elsewhere` if another rank has
+    /// an error; an error if an MPI call fails.
     pub fn halo<T: MpiDatatype, const D: usize>(
         &self,
         halo: impl Into<Halo<D>>,
     ) -> Result<HaloExchange<T, D>, Error> {
-        let (mpi, communicator, halo) = (&ready()?, (**self).grid(), halo.into());
+        let mpi = &ready()?;
+        let communicator = (**self).grid();
+        let halo = halo.into();
         let raw = communicator.as_raw();
         // If an error of this rank came before, the tags of the ranks would differ from then on.
         let (companion, tags) = companion(mpi, raw, 3u32.saturating_pow(D as u32))?;
@@ -94,7 +96,9 @@ impl<const D: usize> Halo<D> {
             rank,
             tag: tags + number_of(direction),
         };
-        let (mut sends, mut receives, mut copies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sends = Vec::new();
+        let mut receives = Vec::new();
+        let mut copies = Vec::new();
         for HaloPart { direction, send, receive } in parts {
             let Some(rank) = grid.neighbour(mpi, direction)? else { continue };
             // A message is named by the direction in which it is sent.
@@ -132,7 +136,9 @@ impl<const D: usize> Grid<D> {
             let requirement = format!("{D}, the number of dimensions of the array");
             return Err(refused("Halo", "the communicator's number of dimensions", dimensions, requirement));
         }
-        let (mut lengths, mut periodic, mut coordinates) = ([0; D], [false; D], [0; D]);
+        let mut lengths = [0; D];
+        let mut periodic = [false; D];
+        let mut coordinates = [0; D];
         communicator.get_layout_into(&mut lengths, &mut periodic, &mut coordinates);
         let (rank, communicator) = (communicator.rank(), communicator.as_raw());
         Ok(Self { communicator, rank, lengths, periodic, coordinates })
@@ -213,9 +219,9 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     /// Fills the ghost cells of an array with the cells of the neighbours. All ranks must call this.
     ///
     /// # Errors
-    /// `Argument` if the array has other sizes than the halo; `Size` if a neighbour sends
-    /// another number of cells, or has an error; `Value` if it sends invalid values; an error
-    /// if an MPI call fails. After an error, some ghost cells may have been written.
+    /// `Argument` if the array has other sizes than the halo; `Size` if a neighbour sends another number of
+    /// cells, or has an error; `Value` if it sends invalid values; an error if an MPI call fails. After an
+    /// error, some ghost cells may have been written.
     pub fn exchange<S>(&mut self, array: &mut S) -> Result<(), Error>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,

@@ -102,10 +102,10 @@ impl<'c> Peer<'c> {
     /// Sends a message (`MPI_Send`).
     ///
     /// # Errors
-    /// `Argument` if the rank or the tag is out of range, or if the message cannot be sent, as a value that
-    /// is nested too deeply; `Unsupported` if it cannot travel on the wire that was named. An error before
-    /// `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and if
-    /// there is no memory for a buffer.
+    /// `Argument` if the rank or the tag is out of range, or if the message cannot be sent, such as a value
+    /// that is nested too deeply; `Unsupported` if it cannot travel on the wire that was named. An error
+    /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
+    /// if there is no memory for a buffer.
     #[doc(alias = "send_packed")]
     #[doc(alias = "send_over")]
     #[doc(alias = "send_message")]

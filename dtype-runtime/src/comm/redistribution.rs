@@ -82,9 +82,9 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// must make this call.
     ///
     /// # Errors
-    /// `Argument`, on all ranks, if the parts are not those of arrays of equal sizes, or if an
-    /// element of the destination is in no part of the source, or in several; `Argument` on a rank
-    /// with a part that is not within the array; an error if an MPI call fails.
+    /// `Argument`, on all ranks, if the parts are not those of arrays of equal sizes, if an element of the
+    /// destination is in no part of the source, or in several, or if a part is not within the array; an error
+    /// if an MPI call fails.
     pub fn new<C, A, B>(communicator: &Comm<C>, from: &A, to: &B) -> Result<Self, Error>
     where
         C: Handle,
@@ -142,10 +142,10 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// rank. A rank without a part passes an array without elements.
     ///
     /// # Errors
-    /// `Argument` if an array has other sizes than its part; `Argument` if there are several
-    /// parts; `Size` if a rank sends another number of elements, or has an error;
-    /// `Value`; an error if an MPI call fails. After an error, some elements may have been
-    /// written.
+    /// `Argument` if an array has other sizes than its part, if there are several parts, or if source and
+    /// destination are different numbers of arrays; `Size` if a rank sends another number of elements, or has
+    /// an error; `Value` if it sends an invalid value; an error if an MPI call fails. After an error, some
+    /// elements may have been written.
     pub fn run<S, R>(&mut self, source: &S, destination: &mut R) -> Result<(), Error>
     where
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,

@@ -143,10 +143,9 @@ impl<C: Handle> Comm<C> {
     /// Combines the values of all ranks, and returns the result on each (`MPI_Allreduce`).
     ///
     /// # Errors
-    /// `Elsewhere` if the function has panicked on another rank, or if another rank has an error;
-    /// this error or `Value` if a rank sends an invalid value; `Unsupported` on an
-    /// intercommunicator; an error if an MPI call fails.
-    /// A panic of the function on this rank continues after the call.
+    /// `Elsewhere` if the function has panicked on another rank, or if another rank has an error; this error
+    /// or `Value` if a rank sends an invalid value; `Unsupported` on an intercommunicator; an error if an MPI
+    /// call fails. A panic of the function on this rank continues after the call.
     #[doc(alias = "all_reduce_with")]
     pub fn all_reduce<M, F>(&self, values: &M, combine: F) -> Result<M::Output, Error>
     where

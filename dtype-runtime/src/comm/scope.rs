@@ -167,7 +167,7 @@ impl<'scope> ScopedPeer<'scope> {
     /// Starts to receive a message. The place is written when the scope ends.
     ///
     /// # Errors
-    /// `Argument` and `Argument`; an error if an MPI call fails. The errors of
+    /// `Argument` if the rank or the tag is out of range; an error if an MPI call fails. The errors of
     /// [`Peer::receive_into`] are those of the scope.
     pub fn receive_into<M: Place + ?Sized>(&self, place: &'scope mut M) -> Result<(), Error> {
         let mpi = &ready()?;

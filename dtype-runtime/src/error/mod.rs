@@ -50,9 +50,6 @@ pub enum Error {
     #[doc(hidden)]
     #[error(transparent)]
     Pack(#[from] pack::Error),
-    /// Packed bytes hold a pattern that is not a valid value of their type. Nothing of this message or
-    /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than
-    /// A segment given to an [`Unpacker`](crate::pack::Unpacker) does not have the checksum that its sender
     /// The selection of a layout is invalid, or its array is too large.
     #[doc(hidden)]
     #[error(transparent)]

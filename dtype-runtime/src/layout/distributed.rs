@@ -287,7 +287,9 @@ impl Indices {
         let mut number = || usize::try_from(numbers.next()?).ok();
         match number()? {
             0 => {
-                let (start, count, step) = (number()?, number()?, number()?);
+                let start = number()?;
+                let count = number()?;
+                let step = number()?;
                 let last = count.saturating_sub(1).checked_mul(step)?.checked_add(start)?;
                 (step > 0 && (count == 0 || last < length)).then_some(Self::Strided { start, count, step })
             }

@@ -32,7 +32,8 @@ use crate::{
 /// ```
 /// use dtype_runtime::{Error, layout, layout::LayoutOrigin};
 ///
-/// let (n, m, j) = (3, 4, 1);
+/// let (n, m) = (3, 4);
+/// let j = 1;
 /// let column = layout!(u8[n][m] => [.., j])?;
 /// let matrix: Vec<u8> = (0..12).collect();
 /// assert_eq!(column.of(&matrix)?.pack(), [1, 5, 9]);

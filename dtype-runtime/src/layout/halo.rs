@@ -125,8 +125,7 @@ impl<const D: usize> Halo<D> {
     /// other.
     ///
     /// # Errors
-    /// `Argument` if a dimension is too short for the widths; `Argument` if no memory can
-    /// hold the array.
+    /// `Argument` if a dimension is too short for the widths, or if no memory can hold the array.
     pub fn parts<T: MpiDatatype>(&self) -> Result<Vec<HaloPart<T, D>>, Error> {
         let below = (0..D).map(|k| face(k, -1));
         let faces = below.chain((0..D).rev().map(|k| face(k, 1)));

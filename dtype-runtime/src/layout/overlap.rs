@@ -42,9 +42,13 @@ impl Region<'_> {
     /// Returns the dimension in which the pieces are sorted by their first index, or `None` if there is none.
     /// If there are several, it is the one in which the fewest pieces overlap the next piece.
     const fn sorted_dimension(&self) -> Option<usize> {
-        let (mut best, mut fewest, mut k) = (None, usize::MAX, 0);
+        let mut best = None;
+        let mut fewest = usize::MAX;
+        let mut k = 0;
         while k < self.shape.len() {
-            let (mut sorted, mut overlaps, mut piece) = (true, 0, 1);
+            let mut sorted = true;
+            let mut overlaps = 0;
+            let mut piece = 1;
             while piece < self.pieces() {
                 match (self.bounds(piece - 1, k), self.bounds(piece, k)) {
                     (Some((first, last)), Some((next, _))) => {

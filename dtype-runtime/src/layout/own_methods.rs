@@ -18,8 +18,8 @@ macro_rules! own_methods {
         /// Returns a mutable view of the part of `source`: see [`Layout::of_mut`].
         ///
         /// # Errors
-        /// `Argument` if the source has another shape and its type permits that;
-        /// `Argument` if a dynamic layout selects a byte twice.
+        /// `Argument` if the source has another shape and its type permits that, or if a dynamic layout
+        /// selects a byte twice.
         pub fn of_mut<'a, A>(&self, source: &'a mut A) -> Outcome<A::Mismatch, ViewMut<'a, Self>>
         where
             A: ArrayLikeMut<$element, $shape> + ?Sized,

@@ -226,7 +226,9 @@ const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[us
     }
     // Arrays without bytes are limited, too, so that their elements can be counted.
     let size = if element > 0 { element as i128 } else { 1 };
-    let (mut shape, mut bytes, mut k) = ([0; D], size, 0);
+    let mut shape = [0; D];
+    let mut bytes = size;
+    let mut k = 0;
     while k < D {
         if lengths[k] < 0 || lengths[k] > MOST_BYTES {
             return Err(SelectionError::Length { dimension: k, given: lengths[k] });
@@ -261,15 +263,28 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
             Ok(shape) => (shape, None),
             Err(error) => ([0; D], Some(error)),
         };
-        let (axes, parts, lists) = (Vec::new(), Vec::new(), Vec::new());
-        Self { shape, axes, parts, lists, idle_turns: 0, error, element: PhantomData }
+        Self {
+            shape,
+            axes: Vec::new(),
+            parts: Vec::new(),
+            lists: Vec::new(),
+            idle_turns: 0,
+            error,
+            element: PhantomData,
+        }
     }
 
     /// Returns a builder with the pieces of a region of `D` dimensions.
     pub(super) fn of_region(region: &Region<'_>) -> Self {
-        let (axes, parts, lists) = (region.axes.to_vec(), region.parts.to_vec(), region.lists.to_vec());
-        let shape = std::array::from_fn(|k| region.shape[k]);
-        Self { shape, axes, parts, lists, idle_turns: 0, error: None, element: PhantomData }
+        Self {
+            shape: std::array::from_fn(|k| region.shape[k]),
+            axes: region.axes.to_vec(),
+            parts: region.parts.to_vec(),
+            lists: region.lists.to_vec(),
+            idle_turns: 0,
+            error: None,
+            element: PhantomData,
+        }
     }
 
     /// Returns the length of a dimension.

@@ -179,8 +179,9 @@ impl<'a> Region<'a> {
     /// Returns the strides of an array without gaps, in the order of the region.
     #[inline(always)]
     pub const fn contiguous(&self) -> Strides {
-        let (mut strides, mut pitch, mut depth) =
-            ([0; MOST_DIMENSIONS], self.element as isize, self.shape.len());
+        let mut strides = [0; MOST_DIMENSIONS];
+        let mut pitch = self.element as isize;
+        let mut depth = self.shape.len();
         while depth > 0 {
             depth -= 1;
             let k = self.dimension(depth);
@@ -274,7 +275,9 @@ impl<'a> Region<'a> {
     /// Returns the loop nest of the only piece that is not empty, in an array without gaps. Returns `None` if
     /// there is no such piece, or more than one.
     const fn only_nest(&self) -> Option<Nest<'a>> {
-        let (strides, mut only, mut piece) = (self.contiguous(), None, 0);
+        let strides = self.contiguous();
+        let mut only = None;
+        let mut piece = 0;
         while piece < self.pieces() {
             match (self.nest(piece, &strides), &only) {
                 (Some(_), Some(_)) => return None,
@@ -289,7 +292,10 @@ impl<'a> Region<'a> {
     /// Returns the loop nests of all pieces in an array without gaps, if there are at most [`FEW_NESTS`]. The
     /// entries after the last nest are `None`.
     pub const fn few_nests(&self) -> Option<[Option<Nest<'a>>; FEW_NESTS]> {
-        let (strides, mut nests, mut count, mut piece) = (self.contiguous(), [const { None }; _], 0, 0);
+        let strides = self.contiguous();
+        let mut nests = [const { None }; _];
+        let mut count = 0;
+        let mut piece = 0;
         while piece < self.pieces() {
             if let Some(nest) = self.nest(piece, &strides) {
                 if count == FEW_NESTS {
@@ -350,7 +356,9 @@ impl<'a> Region<'a> {
         if let Some(nest) = self.only_nest() {
             return nest.solved();
         }
-        let (strides, mut all, mut piece) = (self.contiguous(), RunBuffer::new(), 0);
+        let strides = self.contiguous();
+        let mut all = RunBuffer::new();
+        let mut piece = 0;
         let first = self.first(&strides);
         while piece < self.pieces() {
             if let Some(nest) = self.nest(piece, &strides) {

@@ -43,8 +43,7 @@ impl<const D: usize> Subarray<D> {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// `Argument` if the box is not within the array; `Argument` if no memory can hold
-    /// the array.
+    /// `Argument` if the box is not within the array, or if no memory can hold the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         self.check()?;
         one(self.sizes, self.order, |k| span(self.starts[k], self.subsizes[k]))
@@ -155,9 +154,9 @@ impl<const D: usize> Darray<D> {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// - `Argument` if there is no such process, if a block length is 0, if the blocks do not
-    ///   cover the array, or if a dimension that is not distributed has several processes;
-    /// - `Argument` if no memory can hold the array;
+    /// - `Argument` if there is no such process, if a block length is 0, if the blocks do not cover the
+    ///   array, if a dimension that is not distributed has several processes, or if no memory can hold the
+    ///   array;
     /// - `Memory` if there is no memory for the list of elements of a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let shares = self.shares()?;
@@ -304,11 +303,13 @@ impl<const D: usize> Tile<D> {
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// `Argument` if there is no such tile; `Argument` if no memory can hold the array.
+    /// `Argument` if there is no such tile, if a tile has a length of 0, or if no memory can hold the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let mut starts = [0; D];
         for (k, start) in starts.iter_mut().enumerate() {
-            let (size, tile, index) = (self.sizes[k], self.tile[k], self.index[k]);
+            let size = self.sizes[k];
+            let tile = self.tile[k];
+            let index = self.index[k];
             if tile == 0 {
                 return Err(refused("Tile", format!("tile[{k}]"), 0, "1 or more"));
             }

@@ -58,8 +58,7 @@ pub unsafe trait ArrayLike<T, Shape: ?Sized> {
     /// Returns the place of the arrays.
     ///
     /// # Errors
-    /// `Argument` if the source has another shape than the region; `Argument` if it has too few
-    /// bytes for a type map.
+    /// `Argument` if the source has another shape than the region, or too few bytes for a type map.
     #[doc(hidden)]
     fn place(&self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
 }

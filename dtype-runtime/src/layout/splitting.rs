@@ -33,8 +33,8 @@ pub type SplitMut<'a, A, W> = (Rest<'a, A, W>, Vec<ViewMut<'a, W>>);
 /// ```
 ///
 /// # Errors
-/// `Argument` if the source or a layout differs from the first layout in shape or order;
-/// `Argument` if a layout covers a byte twice; `Argument` if two layouts overlap.
+/// `Argument` if the source or a layout differs from the first layout in shape or order, if a layout covers a
+/// byte twice, or if two layouts overlap.
 pub fn split_mut<'a, A, W>(source: &'a mut A, writes: &[W]) -> Result<SplitMut<'a, A, W>, Error>
 where
     A: ArrayLikeMut<W::Element, W::Shape, Mismatch: Into<Error>> + ?Sized,
@@ -75,8 +75,8 @@ impl<'a, A: ?Sized, W: Layout> Rest<'a, A, W> {
     /// Returns a read-only view of a part of the rest.
     ///
     /// # Errors
-    /// `Argument` if the layout has another shape or order; `Argument` if the part overlaps one
-    /// that is lent for writing.
+    /// `Argument` if the layout has another shape or order, or if the part overlaps one that is lent for
+    /// writing.
     pub fn of<R>(&self, layout: &R) -> Result<View<'a, R>, Error>
     where
         R: Layout<Element = W::Element, Shape = W::Shape>,

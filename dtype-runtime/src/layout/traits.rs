@@ -139,8 +139,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// An array or slice of sources is a source, too. The count of its buffer is the number of sources.
     ///
     /// # Errors
-    /// `Argument` if the source has another shape; `Argument` if it has too few bytes for a type
-    /// map.
+    /// `Argument` if the source has another shape, or too few bytes for a type map.
     fn of<'a, S>(&self, source: &'a S) -> Outcome<S::Mismatch, View<'a, Self>>
     where
         S: ArrayLike<Self::Element, Self::Shape> + ?Sized,

@@ -130,8 +130,8 @@ pub fn to_bytes<T: MpiMessage + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
 /// Makes a value from the bytes of a whole message.
 ///
 /// # Errors
-/// `Type` if the bytes are no message, a message of another type, or no value;
-/// `Value` if a `bool`, `char`, `NonZero` or enum has no such value; `Memory`.
+/// `Type` if the bytes are no message, a message of another type, or no value; `Value` if a `bool`, `char`,
+/// `NonZero` or enum has no such value; `Memory` if there is no memory for the value.
 pub fn from_bytes<T: FromMessage>(bytes: &[u8]) -> Result<T, Error> {
     Message::Borrowed(bytes).make()
 }

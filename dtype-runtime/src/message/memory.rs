@@ -55,8 +55,7 @@ impl OwnedMemory {
     /// Fills the first `size` bytes.
     ///
     /// # Errors
-    /// The errors of `fill`;
-    /// `Memory` if there is less memory.
+    /// The errors of `fill`; `Memory` if there is less memory.
     ///
     /// # Safety
     /// 1. If `fill` returns no error, it has initialized `size` bytes from its argument on. It writes no

@@ -101,7 +101,8 @@ pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value.
     ///
     /// # Errors
-    /// `Type` if the bytes are not a value; `Value`; `Memory`.
+    /// `Type` if the bytes are not a value; `Value` if a `bool`, `char`, `NonZero` or enum has no such value;
+    /// `Memory` if there is no memory for the value.
     fn read(from: &mut Reader<'_>) -> Result<Self, Error>;
 
     /// Reads a value and uses the memory of the old one again. The bytes have passed [`check`](Self::check).

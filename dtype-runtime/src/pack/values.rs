@@ -52,9 +52,8 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// Unpacks bytes that [`pack`] made into values. Padding is left as it is.
 ///
 /// # Errors
-/// `Size` if `packed` does not have exactly the bytes of `values.len()` values, and
-/// `Value` if bytes are not a valid `bool`, `char`, `NonZero` or enum. Nothing is written in
-/// either case.
+/// `Size` if `packed` does not have exactly the bytes of `values.len()` values, and `Value` if bytes are not
+/// a valid `bool`, `char`, `NonZero` or enum. Nothing is written in either case.
 ///
 /// ```
 /// let mut flags = [(0u8, false); 2];

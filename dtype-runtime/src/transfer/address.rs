@@ -31,7 +31,7 @@ impl Channel {
     /// Libraries may be built without checks, so both are checked here.
     ///
     /// # Errors
-    /// `Argument` and `Argument`.
+    /// `Argument` if the communicator has no such rank, or MPI no such tag.
     #[inline]
     pub fn address(self, mpi: &Usable, rank: Option<usize>, tag: Option<Tag>) -> Result<Address, Error> {
         let Self { communicator, ranks } = self;

@@ -226,7 +226,9 @@ impl Parts {
 
     /// Returns the parts that the ranks have announced.
     pub fn each(told: &[Told], form: Form) -> Result<Self, Error> {
-        let (mut counts, mut starts, mut end) = (Vec::new(), Vec::new(), 0u64);
+        let mut counts = Vec::new();
+        let mut starts = Vec::new();
+        let mut end = 0u64;
         for [size, _] in told {
             let count = form.count(*size);
             starts.push(units(end)?);

@@ -431,7 +431,9 @@ impl Matched {
     /// Looks for a message without waiting (`MPI_Improbe`).
     pub fn look_for(mpi: &Usable, from: Address) -> Result<Option<Self>, Error> {
         let Address { communicator, rank, tag } = from;
-        let (mut message, mut status, mut found) = (no_message(), no_status(), 0);
+        let mut message = no_message();
+        let mut status = no_status();
+        let mut found = 0;
         called(mpi, "MPI_Improbe", communicator, || {
             let (message, status) = (&raw mut message, &raw mut status);
             // SAFETY: there is room for all results.

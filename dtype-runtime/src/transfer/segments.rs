@@ -156,7 +156,9 @@ impl Receiving {
         first: Matched,
         rest: Address,
     ) -> Result<Self, Error> {
-        let (status, size, before) = (first.status, first.size, HEADER + description_size());
+        let status = first.status;
+        let size = first.size;
+        let before = HEADER + description_size();
         let rank = status.MPI_SOURCE;
         let first = first.receive(mpi)?;
         let none = |reason| Error::Segment { rank, reason };
@@ -181,7 +183,9 @@ impl Receiving {
         message: &mut M,
         piece: Matched,
     ) -> Result<(), Error> {
-        let (size, position, end) = (piece.size, self.position, self.header.end(self.position));
+        let size = piece.size;
+        let position = self.position;
+        let end = self.header.end(self.position);
         if size != end - position {
             // The piece is discarded.
             piece.receive(mpi)?;

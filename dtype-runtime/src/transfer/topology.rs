@@ -152,9 +152,13 @@ pub(crate) fn neighbours(
             Ok([ranks.clone(), ranks])
         }
         Topology::DistributedGraph => {
-            let (mut from, mut to, mut is_weighted) = (0, 0, 0);
+            let mut from = 0;
+            let mut to = 0;
+            let mut is_weighted = 0;
             called(mpi, "MPI_Dist_graph_neighbors_count", communicator, || {
-                let (from, to, is_weighted) = (&raw mut from, &raw mut to, &raw mut is_weighted);
+                let from = &raw mut from;
+                let to = &raw mut to;
+                let is_weighted = &raw mut is_weighted;
                 // SAFETY: the communicator is a distributed graph; there is room for three numbers.
                 unsafe { mpi.MPI_Dist_graph_neighbors_count(communicator, from, to, is_weighted) }
             })?;

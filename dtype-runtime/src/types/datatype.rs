@@ -251,8 +251,9 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// itself, no other thread may be in an MPI call at the same time.
     ///
     /// # Errors
-    /// `State` and `State`; `State` on a thread that may not call
-    /// MPI; `Mpi` if an MPI call fails.
+    /// `State` before `MPI_Init`, after `MPI_Finalize`, and on a thread that may not call MPI; `Unsupported`
+    /// if the library has no datatype for a base type, or takes no numbers that large; `Mpi` if an MPI call
+    /// fails, or makes another datatype.
     #[cfg(feature = "mpi")]
     fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, Error> {
         Self::lazy().datatype()

@@ -195,8 +195,9 @@ impl Case<'_> {
         let code = unsafe {
             ffi::MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_RETURN);
             let datatype = T::datatype().unwrap().as_raw();
-            let (place, count, status) =
-                (plain.found.as_mut_ptr().cast(), self.received as c_int, ffi::RSMPI_STATUS_IGNORE);
+            let place = plain.found.as_mut_ptr().cast();
+            let count = self.received as c_int;
+            let status = ffi::RSMPI_STATUS_IGNORE;
             let code = ffi::MPI_Recv(place, count, datatype, 0, 0, communicator, status);
             ffi::MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_ARE_FATAL);
             code

@@ -136,7 +136,9 @@ impl Maker {
         old: MPI_Datatype,
         new: *mut MPI_Datatype,
     ) -> c_int {
-        let (mut distributions, mut blocks, mut grid) = (Vec::new(), Vec::new(), Vec::new());
+        let mut distributions = Vec::new();
+        let mut blocks = Vec::new();
+        let mut grid = Vec::new();
         for size in sizes {
             // Intel MPI packs block-cyclic dimensions wrongly.
             let kinds = if is_intel() { 3 } else { 5 };
@@ -156,7 +158,9 @@ impl Maker {
         // SAFETY: the old datatype is live, by the caller's condition; the lists are as long as there are
         // dimensions.
         unsafe {
-            let (distributions, blocks, grid) = (distributions.as_ptr(), blocks.as_ptr(), grid.as_ptr());
+            let distributions = distributions.as_ptr();
+            let blocks = blocks.as_ptr();
+            let grid = grid.as_ptr();
             let dimensions = sizes.len() as c_int;
             ffi::MPI_Type_create_darray(
                 size,
@@ -380,8 +384,10 @@ fn contents() {
     let pair = UserDatatype::structured(&[1, 1], &[0, 8], &[number, byte]);
     // SAFETY: a constant of the library.
     let mut darray = unsafe { ffi::RSMPI_DATATYPE_NULL };
-    let (sizes, kinds, blocks, processes) =
-        ([8], [constant!(MPI_DISTRIBUTE_CYCLIC)], [constant!(MPI_DISTRIBUTE_DFLT_DARG)], [2]);
+    let sizes = [8];
+    let kinds = [constant!(MPI_DISTRIBUTE_CYCLIC)];
+    let blocks = [constant!(MPI_DISTRIBUTE_DFLT_DARG)];
+    let processes = [2];
     // SAFETY: each list has one number.
     let code = unsafe {
         let [sizes, kinds, blocks, processes] =

@@ -164,7 +164,11 @@ fn layouts() -> Result {
     equal(layout!(f64[64][64][64] => [1..63, 1..-1, 0]).count(), 62 * 62);
     equal(layout!(f64[100] => [0..;2]).count(), 50);
     equal(layout!(f64[8][8] => [i, i..] for i in 0..8).count(), 36);
-    let (n, m, a, b, j) = (10, 20, 2, 5, 7);
+    let n = 10;
+    let m = 20;
+    let a = 2;
+    let b = 5;
+    let j = 7;
     equal(layout!(f64[n][m] => [a..b, j])?.count(), 3);
     let indices = &[3, 1, 4];
     equal(layout!(f64[n] => {indices})?.count(), 3);
@@ -338,7 +342,9 @@ fn arrays(world: &World<'_>) -> Result {
 
 fn shared_memory(world: &World<'_>) -> Result {
     let (rank, ranks) = (world.rank(), world.size());
-    let (own, seven, next) = (rank as f64, 7.0f64, (rank + 1) % ranks);
+    let own = rank as f64;
+    let seven = 7.0f64;
+    let next = (rank + 1) % ranks;
     let mut values = vec![0.0; 4];
     world
         .window(&mut values, |window| window.fence(|epoch| epoch.put(&own, next, &layout!(f64[4] => [1]))))?;

@@ -105,7 +105,9 @@ impl<const D: usize> Divided<'_, D> {
     /// Returns the number of the cell that lies at an index of the local array of this rank, or `None` for a
     /// ghost cell that nobody sends.
     fn number(&self, index: [usize; D]) -> Option<u64> {
-        let (own, mut number, mut steps) = (self.halo.own(), 0, 0);
+        let own = self.halo.own();
+        let mut number = 0;
+        let mut steps = 0;
         for k in 0..D {
             let (Range { start, end }, starts) = (own[k].clone(), &self.starts[k]);
             let (ranks, at) = (starts.len() - 1, self.coordinates[k]);

@@ -24,8 +24,11 @@ use crate::spy;
 
 /// Returns the size, lower bound, extent, true lower bound and true extent.
 pub fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
-    let (mut size, mut lower, mut extent, mut true_lower, mut true_extent): (c_int, _, _, _, _) =
-        (0, 0, 0, 0, 0);
+    let mut size: c_int = 0;
+    let mut lower = 0;
+    let mut extent = 0;
+    let mut true_lower = 0;
+    let mut true_extent = 0;
     // SAFETY: the datatype is committed, and every output is a local of the right type.
     unsafe {
         ffi::MPI_Type_size(datatype, &raw mut size);
@@ -37,7 +40,10 @@ pub fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
 
 /// Returns the combiner of a datatype, as MPI reports it.
 fn combiner(datatype: MPI_Datatype) -> c_int {
-    let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
+    let mut integers = 0;
+    let mut addresses = 0;
+    let mut datatypes = 0;
+    let mut combiner = 0;
     // SAFETY: the datatype is live, and every output is a local of the right type.
     unsafe {
         ffi::MPI_Type_get_envelope(
@@ -57,7 +63,9 @@ fn expected_combiner(program: &Program) -> c_int {
     // SAFETY: a constant of the MPI library.
     let old = unsafe { ffi::RSMPI_DOUBLE };
     let OldType::Step(last) = program.result else { return combiner(old) };
-    let (lengths, displacements, olds) = ([1], [0], [old]);
+    let lengths = [1];
+    let displacements = [0];
+    let olds = [old];
     let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
     // SAFETY: MPI is initialized; all lists have one element; the datatype is freed once.
     unsafe {

@@ -49,7 +49,9 @@ fn along(world: &Comm<impl Handle>, destinations: &[Option<usize>], arriving: &[
     assert_eq!(around.all_to_all(&sent).unwrap(), there);
 
     // Two calls under way, ended in another order on other ranks, after one that was forgotten.
-    let (mut lost, mut first, mut second) = (empty(), empty(), empty());
+    let mut lost = empty();
+    let mut first = empty();
+    let mut second = empty();
     {
         let [mut lost, mut first, mut second] =
             [&mut lost, &mut first, &mut second].map(|lists| exact(lists));

@@ -148,7 +148,7 @@ fn given_up(world: &Comm<&SimpleCommunicator>) {
     let mut send = next.tag(13).prepare().send(&into).unwrap();
     let mut receive = previous.tag(13).prepare().receive_into(&into[..]).unwrap();
     for round in 0..3 {
-        // What was dropped or forgotten is over when the message is started again.
+        // A transfer that was dropped or forgotten ends when the message is started again.
         if size > 1 {
             // A message to this rank itself would be waited for before it is received.
             drop(send.start(&values(rank, round)).unwrap());

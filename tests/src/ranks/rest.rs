@@ -114,7 +114,9 @@ pub fn reduce(world: &SimpleCommunicator) {
 fn multiplied(world: &SimpleCommunicator) {
     let next = (world.rank() + 1) % world.size();
     // (2 + 3i) (5 + 7i); the third number of each array lies in the gap.
-    let (factor, own, expected) = ([2.0, 3.0, 0.0], [5.0, 7.0, 1.0], [-11.0, 29.0, 1.0]);
+    let factor = [2.0, 3.0, 0.0];
+    let own = [5.0, 7.0, 1.0];
+    let expected = [-11.0, 29.0, 1.0];
     // SAFETY: MPI is initialized; the window has space for three arrays, and all access lies within it,
     // between fences; every object is freed once, when nothing uses it.
     unsafe {
@@ -454,7 +456,9 @@ pub fn largest_and_where(world: &SimpleCommunicator) {
         ffi::MPI_Win_allocate(size, 1, info, world.as_raw(), place_of_base, &raw mut window);
         base.copy_from_nonoverlapping(own.as_ptr(), N);
         ffi::MPI_Win_fence(0, window);
-        let (from, pair, raw) = (told.as_ptr().cast(), predefined(BaseType::DoubleInt), normalized.as_raw());
+        let from = told.as_ptr().cast();
+        let pair = predefined(BaseType::DoubleInt);
+        let raw = normalized.as_raw();
         let mut greatest = ffi::RSMPI_MAX;
         spy::c_maxloc(&raw mut greatest);
         assert_eq!(ffi::MPI_Accumulate(from, 3, pair, next, 0, 1, raw, greatest, window), 0);

@@ -211,7 +211,9 @@ fn tickets(world: &Comm<&SimpleCommunicator>) {
     });
     opened.unwrap();
     // Libraries end the program for operations that MPI does not have: they are errors before.
-    let (mut reals, mut before, column) = ([1.5f64; 2], 0.0, layout!(f64[2] => [1]));
+    let mut reals = [1.5f64; 2];
+    let mut before = 0.0;
+    let column = layout!(f64[2] => [1]);
     let opened = world.passive_window(&mut reals, |window| {
         let mut fetch =
             |operation| window.lock_all(|epoch| epoch.fetch_and_op(&1.0, &mut before, operation, last, 0));
@@ -308,7 +310,9 @@ fn mistakes(world: &Comm<&SimpleCommunicator>) {
     let own = Mixed { tag: 1, value: 2.0 };
     let flag = true;
     let mut flags = [true];
-    let (text, mut other, mut others) = (String::new(), String::new(), [String::new()]);
+    let text = String::new();
+    let mut other = String::new();
+    let mut others = [String::new()];
     let opened = world.window(&mut values, |window| {
         let of = |length: usize| layout!(Mixed[length] => [..]).unwrap();
         let refused = window.fence(|epoch| {
@@ -353,7 +357,9 @@ fn mistakes(world: &Comm<&SimpleCommunicator>) {
     });
     opened.unwrap();
     // A target that selects an element twice is erroneous in MPI. It may be read.
-    let (own, mut into, mut values) = ([7u64; 3], [0u64; 3], [1u64, 2, 3, 4]);
+    let own = [7u64; 3];
+    let mut into = [0u64; 3];
+    let mut values = [1u64, 2, 3, 4];
     let (list, n) = ([0, 3, 0], values.len());
     let twice = layout!(u64[n] => {list}).unwrap();
     let opened = world.window(&mut values, |window| {
@@ -486,11 +492,9 @@ fn aligned(world: &Comm<&SimpleCommunicator>) {
     let number = |of: usize| of as u64;
     for length in [1, 2, 5] {
         let of = |of: usize| length + of;
-        let (mut lines, own, there) = (
-            vec![Line::default(); of(rank)],
-            Line([7, 8, number(rank)]),
-            layout!(Line[of(next)] => [-1]).unwrap(),
-        );
+        let mut lines = vec![Line::default(); of(rank)];
+        let own = Line([7, 8, number(rank)]);
+        let there = layout!(Line[of(next)] => [-1]).unwrap();
         let opened = world.window(&mut lines, |window| {
             assert_eq!(window.values().as_ptr().addr() % 64, 0);
             window.fence(|epoch| epoch.put(&own, next, &there))
@@ -498,8 +502,9 @@ fn aligned(world: &Comm<&SimpleCommunicator>) {
         opened.unwrap();
         assert_eq!(lines.pop(), Some(Line([7, 8, number(previous)])));
         assert!(lines.iter().all(|line| *line == Line::default()));
-        let (mut pages, own, there) =
-            (vec![Page(1); of(rank)], Page(number(rank)), layout!(Page[of(next)] => [-1]).unwrap());
+        let mut pages = vec![Page(1); of(rank)];
+        let own = Page(number(rank));
+        let there = layout!(Page[of(next)] => [-1]).unwrap();
         let opened = world.passive_window(&mut pages, |window| {
             window.lock(Lock::Exclusive, next, |epoch| {
                 epoch.accumulate(&own, SystemOperation::sum(), next, &there)

@@ -51,9 +51,8 @@ impl File {
     /// ranks must make this call.
     ///
     /// # Errors
-    /// The errors of [`write_at`](Self::write_at); `Argument` if the array has other sizes than the
-    /// part; `Argument` if this rank does not have exactly one part, and the array elements, or if
-    /// a part has more than 2²⁷ short runs.
+    /// The errors of [`write_at_all`](Self::write_at_all); `Argument` if the array has other sizes than the
+    /// part, if this rank has several parts, or if a part has more than 2²⁷ short runs.
     pub fn write_distributed<T, const D: usize, P, S>(
         &mut self,
         offset: u64,

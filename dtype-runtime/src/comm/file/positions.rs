@@ -35,8 +35,8 @@ impl File {
     /// Reads values at an offset (`MPI_File_read_at`).
     ///
     /// # Errors
-    /// `File` if the call fails, or if the file ends before; `Value`, which leaves
-    /// all values unchanged. After another error, some values may have been read.
+    /// `File` if the call fails, or if the file ends before; `Value` if the file has invalid values, which
+    /// leaves all values unchanged. After another error, some values may have been read.
     pub fn read_at<M: Place + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
         let mpi = &ready()?;
         self.bytes()?.read(mpi, offset, &mut into.incoming().sized()?)

@@ -38,8 +38,7 @@ impl Selection {
     /// Returns the view of the whole elements that a layout selects, in packed form.
     ///
     /// # Errors
-    /// `Argument` if the elements do not ascend; `Argument` if they are in too many
-    /// blocks.
+    /// `Argument` if the elements do not ascend, or are in too many blocks.
     pub fn of<L: Layout>(layout: &L) -> Result<Self, Error> {
         let blocks = Runs::of(layout).count;
         if blocks > MOST_BLOCKS {
@@ -53,7 +52,9 @@ impl Selection {
         let size = L::Element::FACTS.wire_size;
         let region = Region { element: size, ..layout.region() };
         let strides = region.contiguous();
-        let (mut displacements, mut children, mut end) = (Vec::new(), Vec::new(), 0);
+        let mut displacements = Vec::new();
+        let mut children = Vec::new();
+        let mut end = 0;
         for nest in region.nests(&strides) {
             let (mut tree, mut reach) = (bytes(size as u64), size as i64);
             for level in nest.loops().iter().rev() {

@@ -31,9 +31,9 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if the layout does not ascend; `Argument` if it has more than 2²⁷
-    /// contiguous blocks in an array, because MPI libraries list them; `File` if the file system has
-    /// no files that long, if the call fails, or if another rank has an error.
+    /// `Argument` if the layout does not ascend, or has more than 2²⁷ contiguous blocks in an array, because
+    /// MPI libraries list them; `File` if the file system has no files that long, if the call fails, or if
+    /// another rank has an error.
     pub fn view<L>(&mut self, offset: u64, layout: &L) -> Result<FileView<'_, L::Element>, Error>
     where
         L: Layout<Selects: WholeElements>,
@@ -73,8 +73,8 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// Writes values at a position, together with the other ranks (`MPI_File_write_at_all`).
     ///
     /// # Errors
-    /// `Type` if the values have other types than the elements; `File` if the view has
-    /// no elements but there are values, if the call fails, or writes fewer bytes.
+    /// `Type` if the values have other types than the elements; `File` if the view has no elements but there
+    /// are values, if the call fails, or writes fewer bytes.
     pub fn write_at_all<M: Message + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
         let mpi = &ready()?;
         let file = self.viewed.bytes();
@@ -101,8 +101,8 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// Reads values at a position, together with the other ranks (`MPI_File_read_at_all`).
     ///
     /// # Errors
-    /// The errors of [`write_at_all`](Self::write_at_all); `File` if the file ends before;
-    /// `Value`, which leaves all values unchanged. After another error, some values may have
+    /// The errors of [`write_at_all`](Self::write_at_all); `File` if the file ends before; `Value` if the
+    /// file has invalid values, which leaves all values unchanged. After another error, some values may have
     /// been read.
     pub fn read_at_all<M: Place + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
         let mpi = &ready()?;

@@ -46,11 +46,10 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// epoch, or read.
     ///
     /// # Errors
-    /// `Argument` if the target is none of the communicator, and `Argument` if it is none of the
-    /// epoch; `Argument` if the layout is not of an array of as many elements as the target's values;
-    /// `Argument` if a dynamic layout selects an element twice (MPI 4.1 section 12.3);
-    /// `Size` for another number of values, and `Type` for other types; an error if an
-    /// MPI call fails.
+    /// `Argument` if the target is no rank of the communicator, or no target of this epoch, if the layout is
+    /// not of an array of as many elements as the target's values, or if a dynamic layout selects an element
+    /// twice (MPI 4.1 section 12.3); `Size` for another number of values, and `Type` for other types; an
+    /// error if an MPI call fails.
     pub fn put<M, L>(&self, message: &'e M, target: usize, layout: &L) -> Result<(), Error>
     where
         M: Message + ?Sized,
@@ -121,8 +120,8 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// element is combined at once, so several ranks may accumulate into one element.
     ///
     /// # Errors
-    /// The errors of [`put`](Self::put); `Argument` if the values are not
-    /// numbers of one base type, or if MPI has no such operation for them.
+    /// The errors of [`put`](Self::put); `Argument` if the values are not numbers of one base type, or if MPI
+    /// has no such operation for them.
     pub fn accumulate<M, L>(
         &self,
         message: &'e M,
@@ -185,9 +184,8 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if the target is none of the communicator; `Argument` if it has no element
-    /// of this index; `Argument` if MPI has no such operation for the values, or if the target is none
-    /// of the epoch; an error if an MPI call fails.
+    /// `Argument` if the target is no rank of the communicator, or no target of this epoch, if it has no
+    /// element of this index, or if MPI has no such operation for the values; an error if an MPI call fails.
     pub fn fetch_and_op(
         &self,
         value: &'e T,
@@ -229,8 +227,8 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// (`MPI_Win_flush`), in an epoch with a lock.
     ///
     /// # Errors
-    /// `Argument` and `Argument` as for [`put`](Self::put); an error if an MPI call fails, also
-    /// in other epochs.
+    /// `Argument` if the target is no rank of the communicator, or no target of this epoch; an error if an
+    /// MPI call fails, also in other epochs.
     pub fn flush(&self, target: usize) -> Result<(), Error> {
         let target = rank_of(target);
         self.check(target)?;

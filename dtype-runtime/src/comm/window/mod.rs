@@ -150,9 +150,8 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     /// waits: three ranks that wait for one another in a circle wait for ever, as in MPI.
     ///
     /// # Errors
-    /// `Argument` if a rank is none of the communicator; `Argument` if one of these ranks has
-    /// left the window, has this rank on another side, or has an error. The body has not run then. An error
-    /// if an MPI call fails.
+    /// `Argument` if a rank is none of the communicator, or if one of these ranks has left the window, has
+    /// this rank on another side, or has an error. The body has not run then. An error if an MPI call fails.
     pub fn exchange<'e, R>(
         &'e mut self,
         targets: &[usize],

@@ -1,4 +1,4 @@
-//! What a generic function has to ask of what it receives.
+//! The bound that a generic function needs for a type that it receives.
 
 use dtype_runtime::{MpiDatatype, types::AnyPattern};
 use mpi::{topology::SimpleCommunicator, traits::*};

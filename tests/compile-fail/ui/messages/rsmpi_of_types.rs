@@ -1,4 +1,4 @@
-//! What rsmpi's own calls cannot take.
+//! Types that rsmpi's own calls cannot take.
 
 use dtype_runtime::MpiDatatype;
 use mpi::{topology::SimpleCommunicator, traits::*};

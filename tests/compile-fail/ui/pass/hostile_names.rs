@@ -69,7 +69,7 @@ enum Direction {
     Out,
 }
 
-/// What a macro says is not seen before it is expanded.
+/// A macro in the type of a field: the derive does not see its expansion.
 macro_rules! own {
     () => {
         Self::N
@@ -152,7 +152,9 @@ fn main() {
     assert!(unpack_into(&[0, 3], &mut variants).is_err());
     assert!(unpack_into(&[200, 0], &mut variants).is_err());
 
-    let (first, second, n) = (1, 2, 3);
+    let first = 1;
+    let second = 2;
+    let n = 3;
     let column = layout!(u8[n][n] => [.., second - first]).unwrap();
     assert_eq!(column.of(&[[1, 2, 3], [4, 5, 6], [7, 8, 9]]).unwrap().pack(), [2, 5, 8]);
     assert_eq!(layout!(Shadowing[1] => [0].value + [0].tag).of(&values).pack().len(), 9);

@@ -1,4 +1,4 @@
-//! What rsmpi's own calls may receive. Without MPI there is a trait in the place of `Equivalence`.
+//! Types that rsmpi's own calls may receive. Without MPI, another trait stands in for `Equivalence`.
 #![deny(warnings)]
 
 use std::{marker::PhantomData, num::Wrapping};

@@ -1,4 +1,4 @@
-//! What must compile, in a crate that is strict about everything.
+//! Code that must compile in a crate that denies all warnings and forbids unsafe code.
 #![deny(warnings, clippy::pedantic)]
 #![forbid(unsafe_code)]
 

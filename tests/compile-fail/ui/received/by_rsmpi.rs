@@ -1,4 +1,4 @@
-//! What rsmpi's own calls ask of a type is `Equivalence`; without MPI there is one in its place.
+//! rsmpi's own calls require `Equivalence` of a type; without MPI, another trait stands in for it.
 
 use std::num::NonZero;
 

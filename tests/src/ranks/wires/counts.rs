@@ -52,7 +52,9 @@ pub fn counts(world: &SimpleCommunicator) {
     for (kind, own) in [("even", N), ("uneven", if is_root { N + 1 } else { N })] {
         let is_even = kind == "even";
         let total = N * ranks + usize::from(!is_even);
-        let (message, mut all, mut part) = (values::<Particle>(1, own), blank(total), blank(own));
+        let message = values::<Particle>(1, own);
+        let mut all = blank(total);
+        let mut part = blank(own);
         let seals = 8 * (1 + p);
         let of_all = if is_even { [2, 64 + seals, 0] } else { [3, 64 + 16 * (1 + p) + seals, 2 * p] };
         world.all_gather_into(&message, &mut all[..]).unwrap();

@@ -365,7 +365,9 @@ impl Liar<'_> {
     }
 
     fn reduces(&self, own: &[u64], all: &mut [u64], operation: ffi::MPI_Op) {
-        let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), own.len() as c_int);
+        let from = own.as_ptr().cast();
+        let to = all.as_mut_ptr().cast();
+        let count = own.len() as c_int;
         // SAFETY: both sides have `count` numbers.
         unsafe {
             ffi::MPI_Allreduce(from, to, count, ffi::RSMPI_UINT64_T, operation, self.world.as_raw());
@@ -468,15 +470,18 @@ impl Liar<'_> {
         if !self.lies() {
             return announced(&self.world.scatter::<Vec<u8>>(root, None).map(drop), &[]);
         }
-        let (root, ranks, bytes) =
-            (root as c_int, self.world.size(), SEALED as u64 * self.world.size() as u64);
+        let root = root as c_int;
+        let ranks = self.world.size();
+        let bytes = SEALED as u64 * self.world.size() as u64;
         let (told, mut own) = ([PART as u64, DRAWN, bytes].repeat(ranks), [0u64; 3]);
         let (_, starts, from) = self.counts();
         let (fewer, mut part) = (self.fewer(), [0u8; SEALED as usize]);
         // SAFETY: `told` has three numbers for each rank, and `from` has `SEALED` bytes. `own` and `part`
         // have space for the numbers and the part of this rank.
         unsafe {
-            let (byte, number, world) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_UINT64_T, self.world.as_raw());
+            let byte = ffi::RSMPI_UINT8_T;
+            let number = ffi::RSMPI_UINT64_T;
+            let world = self.world.as_raw();
             let (told, own) = (told.as_ptr().cast(), own.as_mut_ptr().cast());
             ffi::MPI_Scatter(told, 3, number, own, 3, number, root, world);
             let (from, to) = (from.as_ptr().cast(), part.as_mut_ptr().cast());
@@ -542,8 +547,9 @@ impl Liar<'_> {
             let (byte, world) = (byte(), self.world.as_raw());
             // SAFETY: both buffers have 2 KiB for each rank.
             unsafe {
-                let (from, to, count) =
-                    (told.as_ptr().cast(), others.as_mut_ptr().cast(), slot.len() as c_int);
+                let from = told.as_ptr().cast();
+                let to = others.as_mut_ptr().cast();
+                let count = slot.len() as c_int;
                 ffi::MPI_Alltoall(from, count, byte, to, count, byte, world);
             }
             if largest == PART as u64 {

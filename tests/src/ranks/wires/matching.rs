@@ -174,7 +174,7 @@ impl Program {
             };
             let sent = match (style, wire) {
                 (Style::Started, None) => Sent::Started,
-                // What is started is packed. A scope sends from where the values are.
+                // Started messages are packed. A scope sends from where the values are.
                 (Style::Started, Some(Wire::Typed)) => Sent::Scoped,
                 (Style::Started, Some(_)) => [Sent::Started, Sent::Scoped][random.below(2)],
                 (_, Some(Wire::Typed | Wire::Packed | Wire::Auto)) if random.one_in(6) => Sent::Synchronous,
