@@ -147,8 +147,9 @@ mod valid;
 /// `#[mpi(unsafe_equivalence)]`: the calls of rsmpi accept a restricted type, for which not every byte
 /// pattern is a valid value: an enum, or a type that holds an enum, a `char` or a `NonZero`. The user who
 /// writes the option guarantees that every rank sends only valid values; otherwise the behaviour is
-/// undefined. Without the option, send such a type with `T::buffer(&values)`, and receive it with the calls
-/// of `dtype_runtime::traits`.
+/// undefined. Without the option, receive such a type with the calls of `dtype_runtime::Peer` and
+/// `dtype_runtime::Comm`, which check the values. They also send it; rsmpi's calls send it as
+/// `T::buffer(&values)`.
 ///
 /// ```
 /// # use dtype_runtime::{MpiDatatype, types::AnyPattern};

@@ -279,7 +279,7 @@ unsafe fn look_behind<'a>(message: &Argument) -> Option<&'a CachedDatatype> {
         let bytes =
             size_of_derived(datatype)?.checked_mul(message.elements()?).filter(|bytes| *bytes >= LEAST)?;
         let (engine, took) = timed(|| Engine::of(datatype));
-        let engine = engine.ok().filter(|engine| mode::is_on() && engine.gate().takes(bytes))?;
+        let engine = engine.ok().filter(|engine| mode::is_on() && engine.policy().takes(bytes))?;
         let profile = Profile::of(engine, took);
         if keep(datatype, CachedDatatype::of(Arc::clone(&profile))) {
             profile.describe(datatype);

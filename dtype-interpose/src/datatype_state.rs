@@ -69,7 +69,7 @@ impl<'a> State<'a> {
             Self::Counted(_) | Self::Described(_) => {
                 Policies { messages: Policy::from(LEAST), packing: Policy::from(LEAST) }
             }
-            Self::Planned(_, engine) => Policies { messages: engine.gate(), packing: engine.packing() },
+            Self::Planned(_, engine) => Policies { messages: engine.policy(), packing: engine.packing() },
             Self::Unknown | Self::Refused(_) => Policies::NONE,
         }
     }
@@ -80,7 +80,7 @@ impl<'a> State<'a> {
     pub fn takes(self, bytes: usize) -> bool {
         match self {
             Self::Counted(_) | Self::Described(_) => bytes >= LEAST,
-            Self::Planned(_, engine) => engine.gate().takes(bytes),
+            Self::Planned(_, engine) => engine.policy().takes(bytes),
             Self::Unknown | Self::Refused(_) => false,
         }
     }

@@ -33,7 +33,7 @@ pub(crate) struct Engine {
     /// The packed size of one element in bytes.
     size: usize,
     /// The policy for sent messages, and the policy for received ones.
-    gates: [Policy; 2],
+    policies: [Policy; 2],
     /// The reason why messages of this layout are never packed, or `None` if some sizes are packed.
     reason: Option<String>,
     /// The policy for `MPI_Pack` and `MPI_Unpack`.
@@ -92,7 +92,7 @@ impl Engine {
             [both.clone(), both]
         };
         let packing = Policy::of_packing(tree, &plan);
-        let (gates, reason) = match (sent, received) {
+        let (policies, reason) = match (sent, received) {
             (Ok(sent), Ok(received)) => ([sent, received], None),
             (_, Err(reason)) if packing == Policy::NONE => return Ok(Err(reason)),
             (_, Err(reason)) => ([Policy::NONE; 2], Some(reason)),
@@ -118,7 +118,7 @@ impl Engine {
         Ok(Ok(Self {
             plan,
             size,
-            gates,
+            policies,
             reason,
             packing,
             windows,
@@ -157,8 +157,8 @@ impl Engine {
     /// Returns the policy for received messages, which admits every size that the policy for sent messages
     /// admits.
     #[inline]
-    pub fn gate(&self) -> Policy {
-        self.gates[1]
+    pub fn policy(&self) -> Policy {
+        self.policies[1]
     }
 
     /// Returns the reason why messages of this layout are never packed, or `None` if some sizes are packed.
@@ -180,13 +180,13 @@ impl Engine {
 
     /// Returns `true` if `count` elements are sent packed between peers.
     pub fn sends(&self, count: usize) -> bool {
-        count.checked_mul(self.size).is_some_and(|bytes| self.gates[0].takes(bytes))
+        count.checked_mul(self.size).is_some_and(|bytes| self.policies[0].takes(bytes))
     }
 
     /// Returns the datatype of one packed element if a receive into a buffer of `count` elements is worth
     /// packing. `MPI_PACKED` also receives unpacked messages, so the sender need not be a peer.
     pub fn received(&self, count: usize) -> Option<MPI_Datatype> {
-        self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw().into())
+        self.policies[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw().into())
     }
 
     /// Returns the datatype of one packed element if a one-sided call with this number of packed bytes is

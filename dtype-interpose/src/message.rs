@@ -111,7 +111,7 @@ impl<'a> Message<'a> {
                 (None, _) => Stays::Large,
                 (Some(_), Some(Err(_))) => Stays::Layout,
                 (Some(_), Some(Ok(engine))) if engine.reason().is_some() => Stays::Layout,
-                (Some(bytes), Some(Ok(engine))) if !engine.gate().is_above(bytes) => Stays::Size,
+                (Some(bytes), Some(Ok(engine))) if !engine.policy().is_above(bytes) => Stays::Size,
                 (Some(_), _) => Stays::Small,
             };
             self.stays_by(why);
@@ -141,7 +141,7 @@ impl<'a> Message<'a> {
     pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<&'a Engine> {
         let engine = self.state.engine(self.argument.datatype);
         let bytes = self.profile.bytes(self.count);
-        let Some(engine) = engine.filter(|engine| bytes.is_some_and(|bytes| engine.gate().takes(bytes)))
+        let Some(engine) = engine.filter(|engine| bytes.is_some_and(|bytes| engine.policy().takes(bytes)))
         else {
             return self.stays();
         };

@@ -435,19 +435,19 @@ mod tests {
 
     /// Checks that both sides pack a message or neither does, however it is divided into elements.
     #[test]
-    fn the_gate_of_a_signature_does_not_depend_on_how_it_is_divided() {
+    fn the_policy_of_a_signature_does_not_depend_on_how_it_is_divided() {
         let (int, double) = (|| leaf(BaseType::I32), || leaf(BaseType::F64));
         for length in 1..60 {
             let row = || TypeTree::vector(length, 24, double());
             let one = TypeTree::structure([0, 8, 2000], [int(), row(), int()]);
             let many = TypeTree::index([0, 4000, 9000, 16000], one.clone());
             let nested = TypeTree::vector(5, 10_000, many.clone());
-            let gate = |tree: &TypeTree| Policy::of_signature(tree, false);
-            assert_eq!(gate(&one).is_ok(), gate(&many).is_ok(), "{length}");
-            assert_eq!(gate(&one).is_ok(), gate(&nested).is_ok(), "{length}");
-            assert_eq!(gate(&one).is_ok(), gate(&one.gapless().unwrap()).is_ok(), "{length}");
+            let policy = |tree: &TypeTree| Policy::of_signature(tree, false);
+            assert_eq!(policy(&one).is_ok(), policy(&many).is_ok(), "{length}");
+            assert_eq!(policy(&one).is_ok(), policy(&nested).is_ok(), "{length}");
+            assert_eq!(policy(&one).is_ok(), policy(&one.gapless().unwrap()).is_ok(), "{length}");
             // A signature that is sent packed is received packed.
-            assert!(gate(&one).is_err() || Policy::of_signature(&one, true).is_ok());
+            assert!(policy(&one).is_err() || Policy::of_signature(&one, true).is_ok());
         }
     }
 
@@ -528,12 +528,12 @@ mod tests {
 
     #[test]
     fn few_and_many_bytes_have_limits_of_their_own() {
-        let gate = Policy([(512, 1025), (9000, usize::MAX)]);
-        let taken = |bytes: &usize| gate.takes(*bytes);
+        let policy = Policy([(512, 1025), (9000, usize::MAX)]);
+        let taken = |bytes: &usize| policy.takes(*bytes);
         assert_eq!([511, 512, 1024, 1025, 8999, 9000].iter().filter(|bytes| taken(bytes)).count(), 3);
         assert!(!Policy::NONE.takes(0) && !Policy::NONE.takes(usize::MAX));
         assert_eq!(
-            [511, 512, 1025, 8999, 9000].map(|bytes| gate.is_above(bytes)),
+            [511, 512, 1025, 8999, 9000].map(|bytes| policy.is_above(bytes)),
             [true, false, false, false, false]
         );
         assert!(!Policy::NONE.is_above(0) && Policy([(9, 10), NOTHING]).is_above(8));

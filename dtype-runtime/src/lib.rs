@@ -63,6 +63,7 @@
 //! | `MPI_Iprobe`, `MPI_Improbe` | `probe()?`, `try_receive()?` |
 //! | `MPI_Isend`, `MPI_Irecv` | `world.peer(1).start().send(&x)?`, then `is_done()?`, `finish()?` |
 //! | the same, without a copy | `world.scope(\|scope\| …)?` |
+//! | `MPI_Send_init`, `MPI_Recv_init` | `world.peer(1).prepare().send(&x)?`, then `run(&x)?` |
 //! | `MPI_Sendrecv` | `world.exchange([(next, &x)], [(previous, &mut y)])?` |
 //! | `MPI_Sendrecv_replace` | `world.peer(1).swap(&mut x)?` |
 //! | `MPI_Bcast` | `world.broadcast(0, Some(x))?`, `broadcast_into(0, &mut x)?` |
@@ -93,7 +94,7 @@
 //! | tell another process of a layout | `marshal` |
 //! | know which types may be fields | [`types`] |
 //! | know what an error means | [`Error`] |
-//! | the calls that these ones replace | `traits`, `wire` |
+//! | find a call by rsmpi's name, such as `immediate_send` | the search of this documentation |
 //!
 //! # Without MPI
 //!
@@ -128,7 +129,7 @@
 //! reached `MPI_Finalize`. [`Error`] shows a `main` that prints it and ends the job.
 //!
 //! Features:
-//! - `mpi` (on by default): rsmpi's traits, and the modules `decode`, `traits` and `wire`;
+//! - `mpi` (on by default): all calls between ranks, rsmpi's traits, and the modules `comm` and `decode`;
 //! - `marshal`: layouts as bytes;
 //! - `picture`: pictures of layouts;
 //! - `num-complex` and `half`: numbers of these crates may be fields;

@@ -26,6 +26,9 @@ const ANY_SHARE: usize = 1 << 62;
 /// call serves all ranks: what only the root has, or gets, is an `Option`. The numbers of values may differ
 /// from rank to rank. If a rank has an error, such as a value that cannot be sent, the others complete the
 /// call, and those that would receive its value get an error as well.
+///
+/// On an intercommunicator, the calls without a root receive the values of the other group; those with a root
+/// are errors.
 impl<C: Handle> Comm<C> {
     /// Sends the root's value to all ranks, and returns it on each (`MPI_Bcast`). The root passes
     /// `Some(value)`, and the other ranks pass `None`.
@@ -44,11 +47,11 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if there is no such root, and at the root if it has no value or one that cannot be sent;
-    /// `Type` on the other ranks if the root has none to send, and if ranks name different types; `Value` if
-    /// the value is invalid; `Size` if not all bytes arrive. An error before `MPI_Init`, after
-    /// `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and if there is no memory for
-    /// the message.
+    /// `Unsupported` on an intercommunicator; `Argument` if there is no such root, and at the root if it has
+    /// no value or one that cannot be sent; `Type` on the other ranks if the root has none to send, and if
+    /// ranks name different types; `Value` if the value is invalid; `Size` if not all bytes arrive. An error
+    /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
+    /// if there is no memory for the message.
     #[doc(alias = "broadcast_message")]
     pub fn broadcast<T: FromMessage>(&self, root: usize, value: Option<T>) -> Result<T, Error> {
         let mpi = &ready()?;
@@ -67,9 +70,9 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Size` on a rank whose place has another size than the root's message; otherwise those of
-    /// [`broadcast`](Self::broadcast). After an error, the place is unchanged. If `Size` or, with
-    /// `DTYPE_CHECK=1`, `Type` is found behind the first part of a long message, earlier parts may have been
-    /// written.
+    /// [`broadcast`](Self::broadcast), also `Unsupported` on an intercommunicator. After an error, the place
+    /// is unchanged. If `Size` or, with `DTYPE_CHECK=1`, `Type` is found behind the first part of a long
+    /// message, earlier parts may have been written.
     #[doc(alias = "broadcast_packed")]
     pub fn broadcast_into<M: Place + ?Sized>(&self, root: usize, place: &mut M) -> Result<(), Error> {
         let mpi = &ready()?;
@@ -109,7 +112,7 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`broadcast`](Self::broadcast).
+    /// The errors of [`broadcast`](Self::broadcast), also `Unsupported` on an intercommunicator.
     #[doc(alias = "gather_vec")]
     #[doc(alias = "gather_message")]
     pub fn gather<T: FromMessage>(&self, root: usize, value: &T) -> Result<Option<Vec<T>>, Error> {
@@ -126,8 +129,9 @@ impl<C: Handle> Comm<C> {
     /// and the other ranks pass `None`: `(rank == 0).then_some(&mut all)`.
     ///
     /// # Errors
-    /// `Size` at the root if all ranks together send another number of bytes than the place has;
-    /// otherwise those of [`broadcast`](Self::broadcast).
+    /// `Size` at the root if all ranks together send another number of bytes than the place has; `Argument`
+    /// at the root if it passes `None`; otherwise those of [`broadcast`](Self::broadcast), also `Unsupported`
+    /// on an intercommunicator.
     #[doc(alias = "gather_packed")]
     pub fn gather_into<S, R>(&self, root: usize, message: &S, place: Option<&mut R>) -> Result<(), Error>
     where
@@ -152,7 +156,8 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Argument` at the root if there are not as many values as ranks, or if it has none or one that cannot
-    /// be sent; then `Type` on the other ranks. Otherwise those of [`broadcast`](Self::broadcast).
+    /// be sent; then `Type` on the other ranks. Otherwise those of [`broadcast`](Self::broadcast), also
+    /// `Unsupported` on an intercommunicator.
     #[doc(alias = "scatter_message")]
     #[doc(alias = "scatter_vec")]
     pub fn scatter<T: FromMessage>(&self, root: usize, values: Option<&[T]>) -> Result<T, Error> {
@@ -189,7 +194,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Size` on all ranks if the root has another number of bytes than all places together; `Argument` at
     /// the root if its values cannot be divided equally, and then `Type` on the other ranks. Otherwise those
-    /// of [`broadcast`](Self::broadcast).
+    /// of [`broadcast`](Self::broadcast), also `Unsupported` on an intercommunicator.
     #[doc(alias = "scatter_packed")]
     pub fn scatter_into<S, R>(&self, root: usize, values: Option<&S>, place: &mut R) -> Result<(), Error>
     where
@@ -219,7 +224,10 @@ impl<C: Handle> Comm<C> {
     /// (`MPI_Allgather`, `MPI_Allgatherv`).
     ///
     /// # Errors
-    /// The errors of [`broadcast`](Self::broadcast).
+    /// `Argument` if the value cannot be sent, and then `Type` on the other ranks; `Type` also if ranks name
+    /// different types; `Value` if a value is invalid; `Size` if not all bytes arrive. An error before
+    /// `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and if
+    /// there is no memory for the messages.
     #[doc(alias = "all_gather_vec")]
     #[doc(alias = "all_gather_message")]
     pub fn all_gather<T: FromMessage>(&self, value: &T) -> Result<Vec<T>, Error> {
@@ -234,8 +242,8 @@ impl<C: Handle> Comm<C> {
     /// that is there (`MPI_Allgather`, `MPI_Allgatherv`).
     ///
     /// # Errors
-    /// `Size` if all ranks together send another number of bytes than the place has; otherwise those
-    /// of [`broadcast`](Self::broadcast).
+    /// `Size` if all ranks together send another number of bytes than the place has; otherwise those of
+    /// [`all_gather`](Self::all_gather).
     #[doc(alias = "all_gather_packed")]
     pub fn all_gather_into<S, R>(&self, message: &S, place: &mut R) -> Result<(), Error>
     where
@@ -274,7 +282,7 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Argument` if there are not as many values as ranks; otherwise those of
-    /// [`broadcast`](Self::broadcast).
+    /// [`all_gather`](Self::all_gather).
     #[doc(alias = "all_to_all_vec")]
     #[doc(alias = "all_to_all_message")]
     pub fn all_to_all<T: FromMessage>(&self, values: &[T]) -> Result<Vec<T>, Error> {
@@ -292,8 +300,8 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Argument` if there are not as many messages, or places, as ranks; `Size` if a message does not fit
-    /// its place; otherwise those of [`broadcast`](Self::broadcast). If a message does not fit, nothing has
-    /// been written. If a message holds an invalid value, those from lower ranks have been received.
+    /// its place; otherwise those of [`all_gather`](Self::all_gather). If a message does not fit, nothing
+    /// has been written. If a message holds an invalid value, those from lower ranks have been received.
     #[doc(alias = "all_to_all_packed")]
     #[doc(alias = "all_to_all_varcount_packed")]
     pub fn all_to_all_into<S, R>(&self, messages: &[S], places: &mut [R]) -> Result<(), Error>

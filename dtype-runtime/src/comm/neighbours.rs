@@ -46,8 +46,8 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if a neighbour is no rank of the communicator; `Elsewhere` if another rank has an error; an
-    /// error if an MPI call fails.
+    /// `Argument` if a neighbour is no rank of the communicator; `Elsewhere` if another rank has an error;
+    /// `Unsupported` on an intercommunicator; an error if an MPI call fails.
     #[doc(alias = "distributed_graph")]
     pub fn graph(
         &self,
@@ -217,8 +217,8 @@ impl Neighbours<'_> {
 
 impl Starting<Neighbours<'_>> {
     /// Starts [`Neighbours::all_to_all_into`] (`MPI_Ineighbor_alltoallw`). The messages are free when the
-    /// call returns; the places are borrowed until [`finish`](Pending::finish). Dropping the exchange waits for
-    /// all messages.
+    /// call returns; the places are borrowed until [`finish`](Pending::finish). Dropping the exchange waits
+    /// for all messages.
     ///
     /// # Errors
     /// `Argument` if there are not as many messages, or places, as neighbours, or if the communicator has no

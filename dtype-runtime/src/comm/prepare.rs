@@ -52,8 +52,9 @@ impl Preparing<Peer<'_>> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` and `Argument`; `Unsupported` on other wires than [`Wire::Auto`] and
-    /// [`Wire::Packed`]; an error if an MPI call fails, and if there is no memory for the buffer.
+    /// `Argument` if the rank or the tag is out of range, or if the message cannot be sent; `Unsupported` on
+    /// other wires than [`Wire::Auto`] and [`Wire::Packed`]; an error if an MPI call fails, and if there is
+    /// no memory for the buffer.
     #[doc(alias = "prepare_send_packed")]
     pub fn send<M: Message + ?Sized>(self, message: &M) -> Result<PreparedSend, Error> {
         let mpi = &ready()?;
@@ -270,8 +271,8 @@ impl<C: Handle> Preparing<&Comm<C>> {
     /// ```
     ///
     /// # Errors
-    /// `Argument` if there are not as many messages, or places, as ranks; `Elsewhere` if
-    /// another rank has an error; `Unsupported` on an intercommunicator; an error if an MPI call fails.
+    /// `Argument` if there are not as many messages, or places, as ranks; `Elsewhere` if another rank has an
+    /// error; `Unsupported` on an intercommunicator; an error if an MPI call fails.
     #[doc(alias = "prepare_all_to_all_varcount_packed")]
     pub fn all_to_all_into<S, R>(self, messages: &[S], places: &[R]) -> Result<PreparedExchange, Error>
     where
@@ -288,9 +289,8 @@ impl Preparing<Neighbours<'_>> {
     /// (`MPI_Neighbor_alltoallw_init`). The places are not written. All ranks must make this call.
     ///
     /// # Errors
-    /// `Argument` if there are not as many messages, or places, as neighbours;
-    /// `Argument`; `Elsewhere` if another rank has an error; an error if an MPI call
-    /// fails.
+    /// `Argument` if there are not as many messages, or places, as neighbours, or if the communicator has no
+    /// topology; `Elsewhere` if another rank has an error; an error if an MPI call fails.
     #[doc(alias = "prepare_neighbour_all_to_all_varcount_packed")]
     pub fn all_to_all_into<S, R>(self, messages: &[S], places: &[R]) -> Result<PreparedExchange, Error>
     where
@@ -324,11 +324,10 @@ impl PreparedExchange {
     /// call.
     ///
     /// # Errors
-    /// `Argument` if the lists have other lengths than when the exchange was prepared, and
-    /// `Size` if a message, or a place, has another size: then empty messages are sent.
-    /// `Size` if a rank sent another number of bytes than is received here, or has an error:
-    /// then nothing has been written. `Value` if a rank sent invalid values: then earlier
-    /// messages have been written. An error if an MPI call fails.
+    /// `Argument` if the lists have other lengths than when the exchange was prepared, and `Size` if a
+    /// message, or a place, has another size: then empty messages are sent. `Size` if a rank sent another
+    /// number of bytes than is received here, or has an error: then nothing has been written. `Value` if a
+    /// rank sent invalid values: then earlier messages have been written. An error if an MPI call fails.
     pub fn run<S: Message, R: Place>(&mut self, messages: &[S], places: &mut [R]) -> Result<(), Error> {
         self.start(messages, places)?.finish()
     }

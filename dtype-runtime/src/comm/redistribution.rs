@@ -83,8 +83,8 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     ///
     /// # Errors
     /// `Argument`, on all ranks, if the parts are not those of arrays of equal sizes, if an element of the
-    /// destination is in no part of the source, or in several, or if a part is not within the array; an error
-    /// if an MPI call fails.
+    /// destination is in no part of the source, or in several, or if a part is not within the array;
+    /// `Unsupported` on an intercommunicator; an error if an MPI call fails.
     pub fn new<C, A, B>(communicator: &Comm<C>, from: &A, to: &B) -> Result<Self, Error>
     where
         C: Handle,

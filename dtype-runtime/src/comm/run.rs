@@ -20,9 +20,9 @@ pub(super) fn end_of_run() {
 
 /// Initializes MPI, runs a program on all ranks, and ends MPI.
 ///
-/// If the program returns an error on a rank, or panics, the error is printed with the rank, and the job
-/// ends. (A `main` that returned the error would first wait in `MPI_Finalize` for ranks that wait for this
-/// one.)
+/// If the program returns an error on a rank, the error is printed with the rank, and the job ends. If it
+/// panics, the job ends, too. (A `main` that returned the error would first wait in `MPI_Finalize` for ranks
+/// that wait for this one.)
 ///
 /// ```no_run
 /// use dtype_runtime::{Result, run};

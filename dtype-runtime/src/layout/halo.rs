@@ -14,8 +14,9 @@ use crate::{Error, types::MpiDatatype};
 /// Ghost cells are copies of the neighbours' cells. All processes must have the same widths, or exchanges
 /// fail or wait for ever. Their arrays may have different sizes.
 ///
-/// With MPI, `exchange` and `start` fill all ghost cells of an array, and `on` prepares many exchanges.
-/// Without MPI, a halo has the parts to send to each neighbour and to receive from it:
+/// With MPI, `grid.halo(halo)` prepares exchanges on a Cartesian communicator. Their calls `exchange` and
+/// `start` fill all ghost cells of an array. Without MPI, a halo has the parts to send to each neighbour and
+/// to receive from it:
 ///
 /// ```
 /// use dtype_runtime::layout::Halo;

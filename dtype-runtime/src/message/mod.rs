@@ -10,8 +10,8 @@
 //! Paths and strings of the system, addresses, points in time, cells and locks have neither trait. For a type
 //! of another crate, implement the traits for a wrapper, as [`MpiMessage`] shows, or use `Serde`.
 //!
-//! The calls that send and receive such values are in `dtype_runtime::traits`; the module `wire` has an
-//! overview. Here are those that need no MPI:
+//! `Comm` and `Peer` send and receive such values, like all others: the [front page](crate) lists their
+//! calls. The functions of this module need no MPI:
 //!
 //! ```
 //! use dtype_runtime::{MpiMessage, message::{from_bytes, to_bytes}};

@@ -5,8 +5,8 @@ use super::{address::Address, attach::tables_of, sendable::sealed::Read, table::
 use crate::{Error, mpi::Usable};
 
 /// Returns `true` if the sender or the receiver of a message should pass the datatype to MPI. `peer` is the
-/// other rank. The tables that were [measured](super::calibrate) on the communicator decide, or else the
-/// table of the process.
+/// other rank. The tables that were [measured](crate::Comm::calibrate) on the communicator decide, or else
+/// the table of the process.
 ///
 /// # Errors
 /// `Argument` if `DTYPE_WIRES` names a file that is not a table.

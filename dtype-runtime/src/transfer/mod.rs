@@ -98,7 +98,7 @@ pub enum Wire {
     /// On other communicators a built-in table decides, or the file that the environment variable
     /// `DTYPE_WIRES` names when the first message is sent. The file contains the text of a
     /// [`Calibration`](crate::comm::Calibration), or the output of `cargo xtask bench pingpong --wires FILE`.
-    /// Any other file is an `Argument`. Sender and receiver need not have the same table.
+    /// Any other file is an error (`Argument`). Sender and receiver need not have the same table.
     #[default]
     Auto,
     /// Packed bytes in pieces that overlap. Both sides must name this wire, on an

@@ -2,9 +2,10 @@
 //!
 //! MPI has no such receive. So the receives of a thread wait in a list, in the order in which they were
 //! started, and each call of this crate that waits for a message between two ranks looks for theirs
-//! (`MPI_Improbe`). Collective calls do not: other ranks may make the blocking call of MPI, which a nonblocking
-//! one does not match (MPI 4.1 section 6.12). A receive never takes a message that an earlier one in the list
-//! could take: as in MPI, messages are received in the order of the receives (MPI 4.1 section 3.5).
+//! (`MPI_Improbe`). Collective calls do not: other ranks may make the blocking call of MPI, which a
+//! nonblocking one does not match (MPI 4.1 section 6.12). A receive never takes a message that an earlier one
+//! in the list could take: as in MPI, messages are received in the order of the receives (MPI 4.1 section
+//! 3.5).
 
 use std::{
     cell::{Cell, RefCell},

@@ -42,8 +42,8 @@ pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
 pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
     Count::try_from(number).unwrap_or_else(|_| {
         panic!(
-            "{number} {things} of `{of}` exceed the largest MPI count: send them with `send_over`, or in \
-             pieces"
+            "{number} {things} of `{of}` exceed the largest MPI count: use the calls of \
+             `dtype_runtime::Peer`, which have no limit, or send them in pieces"
         )
     })
 }

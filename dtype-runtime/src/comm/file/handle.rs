@@ -31,9 +31,10 @@ use crate::{
 
 /// A file that is open on all ranks of a communicator.
 ///
-/// Calls whose names end in `_all` or `_ordered`, those of distributed arrays and views, and `set_size`,
-/// `sync` and `close` are collective: all ranks must make them. An error of one rank is then an error of all
-/// ranks, and none waits. The others are calls of one rank.
+/// These calls are collective, so all ranks must make them: those whose names end in `_all` or `_ordered`,
+/// those of distributed arrays (`write`, `read`, `write_distributed`, `read_distributed`), `append`, `view`,
+/// `set_size`, `sync` and `close`. An error of one rank is then an error of all ranks, and none waits. The
+/// others are calls of one rank.
 ///
 /// Offsets are bytes from the start of the file. Bytes that no rank has written have any value. A call that
 /// reaches beyond the largest size that the file system gives to a file (16 TiB on ext4, for example) is an

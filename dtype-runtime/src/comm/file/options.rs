@@ -106,9 +106,9 @@ impl FileOptions {
     /// Opens a file (`MPI_File_open`). All ranks must make this call, with the same path and options.
     ///
     /// # Errors
-    /// `File`, on all ranks, if a rank cannot open the file, if the path or a hint contains a zero
-    /// byte, if a hint is no size, if the path is too long for the MPI library, or if the ranks have
-    /// different paths or options.
+    /// `Unsupported` on an intercommunicator. `File`, on all ranks, if a rank cannot open the file, if the
+    /// path or a hint contains a zero byte, if a hint is no size, if the path is too long for the MPI
+    /// library, or if the ranks have different paths or options.
     pub fn open<C: Handle>(&self, communicator: &Comm<C>, path: impl AsRef<Path>) -> Result<File, Error> {
         let mpi = &ready()?;
         let Members { communicator: raw, .. } = communicator.members(mpi);

@@ -224,11 +224,12 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     }
 
     /// Waits until all transfers of this epoch that this rank has started to the target are complete there
-    /// (`MPI_Win_flush`), in an epoch with a lock.
+    /// (`MPI_Win_flush`). Call it only in an epoch with a lock, of a [`PassiveWindow`](super::PassiveWindow):
+    /// MPI allows it in no other (MPI 4.1 section 12.5.4).
     ///
     /// # Errors
-    /// `Argument` if the target is no rank of the communicator, or no target of this epoch; an error if an
-    /// MPI call fails, also in other epochs.
+    /// `Argument` if the target is no rank of the communicator, or no target of this epoch; `Mpi` if the MPI
+    /// call fails. Only the MPI library checks whether the epoch has a lock, and it need not notice.
     pub fn flush(&self, target: usize) -> Result<(), Error> {
         let target = rank_of(target);
         self.check(target)?;

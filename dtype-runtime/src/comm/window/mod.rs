@@ -47,8 +47,10 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// The error of the function. `Argument` if a rank has values of another type, or makes the other
-    /// call; an error if an MPI call fails. The values may have been written then.
+    /// The error of the function. `Argument` if a rank has values of another type, or makes the other call;
+    /// `Unsupported` on an intercommunicator, and for a type of which not every byte pattern is a valid
+    /// value, such as `bool`; an error if an MPI call fails, and if there is no memory for the copies. The
+    /// values may have been written then.
     pub fn window<T, R>(
         &self,
         values: &mut [T],
