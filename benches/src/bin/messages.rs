@@ -1,7 +1,7 @@
 //! `cargo xtask bench messages`: half a ping-pong of messages of any shape and unknown length, against the
 //! code that a user would write, and on four ranks the exchange of vectors.
 
-use std::{ops::Deref, time::Duration};
+use std::{cell::RefCell, ops::Deref, time::Duration};
 
 use clap::Parser;
 use dtype_benches::{
@@ -47,7 +47,9 @@ struct Mixed {
 /// Returns the ways to send a value as one message of bytes: ours, and other codecs.
 macro_rules! codecs {
     ($peer:ident, $other:ident, $value:ident, $type:ty) => {{
-        let (peer, other, value) = ($peer, &$other, &$value);
+        let peer = $peer;
+        let other = &$other;
+        let value = &$value;
         let ours: Way<'_> = (
             "ours",
             either(move || peer.send(value).unwrap(), move || taken(peer.receive::<$type>().unwrap())),
@@ -102,6 +104,11 @@ fn main() {
 
 impl Bench {
     fn measure(&self, case: String, ways: &[Way<'_>]) {
+        self.measure_batches(4, case, ways);
+    }
+
+    /// Measures batches of round trips: the shorter they are, the more a batch must have.
+    fn measure_batches(&self, batch: usize, case: String, ways: &[Way<'_>]) {
         let quick = self.arguments.options.quick;
         if !case.starts_with(&self.arguments.only) {
             return;
@@ -110,7 +117,7 @@ impl Bench {
             runs: if quick { 9 } else { 41 },
             at_least: Duration::from_millis(if quick { 200 } else { 1500 }),
             at_most: Duration::from_secs(20),
-            batch: 4,
+            batch,
         };
         let times = rounds(&self.world, ways.len(), &effort, |way, direction| ways[way].1(direction));
         if self.world.rank() == 0 {
@@ -129,6 +136,9 @@ impl Bench {
             self.unknown::<Mixed>("mixed", values);
         }
         self.log();
+        for (values, batch) in [(1, 500), (128, 200), (8192, 20), (131_072, 4)] {
+            self.beside_plain(values, batch);
+        }
     }
 
     /// 1,024 vectors, 1 MiB in all.
@@ -169,8 +179,8 @@ impl Bench {
         let comm = Comm::from(&self.world);
         let peer = comm.peer(1 - comm.rank());
         let value = vec![0.5f64; COUNT];
-        let old = std::cell::RefCell::new(vec![0.0f64; COUNT + 8]);
-        let plain = std::cell::RefCell::new(vec![0.0f64; COUNT]);
+        let old = RefCell::new(vec![0.0f64; COUNT + 8]);
+        let plain = RefCell::new(vec![0.0f64; COUNT]);
         let ways: Vec<Way<'_>> = vec![
             (
                 "ours",
@@ -210,6 +220,29 @@ impl Bench {
             ("rsmpi", either(|| other.send(&value[..]), || taken(other.receive_vec::<f64>()))),
         ];
         self.measure("vector/64-MiB/new".to_owned(), &ways);
+    }
+
+    /// Numbers that MPI moves as they lie: both calls are ours, or only one, or both are those of rsmpi.
+    fn beside_plain(&self, count: usize, batch: usize) {
+        let other = self.world.process_at_rank(1 - self.world.rank());
+        let comm = Comm::from(&self.world);
+        let peer = comm.peer(1 - comm.rank());
+        let values = vec![0.5f64; count];
+        let [ours, plain] = [(), ()].map(|()| RefCell::new(vec![0.0f64; count]));
+        let send = || peer.send(&values[..]).unwrap();
+        let send_plain = || other.send(&values[..]);
+        let receive = || peer.receive_into(&mut ours.borrow_mut()[..]).map(drop).unwrap();
+        let receive_plain = || {
+            other.receive_into(&mut plain.borrow_mut()[..]);
+        };
+        let ways: Vec<Way<'_>> = vec![
+            ("ours", either(send, receive)),
+            ("our send", either(send, receive_plain)),
+            ("our receive", either(send_plain, receive)),
+            ("our vector", either(send, || taken(peer.receive::<Vec<f64>>().unwrap()))),
+            ("plain", either(send_plain, receive_plain)),
+        ];
+        self.measure_batches(batch, format!("plain/{}-B", 8 * count), &ways);
     }
 
     /// Values of unknown number, against values of known number.

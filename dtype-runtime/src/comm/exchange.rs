@@ -4,7 +4,10 @@ use super::{Comm, Handle, Message, Place};
 use crate::{
     Error, Wire,
     mpi::ready,
-    transfer::exchange::{at_once, misfit},
+    transfer::{
+        carried::Carried,
+        exchange::{at_once, misfit},
+    },
 };
 
 impl<C: Handle> Comm<C> {
@@ -35,7 +38,7 @@ impl<C: Handle> Comm<C> {
     /// `Argument` if there is no such rank; then nothing is sent. `Size` if a message has another size than
     /// its place; otherwise those of [`Peer::send`](super::Peer::send) and
     /// [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are sent and
-    /// received nevertheless.
+    /// received nevertheless, and the receiver of one that cannot be sent gets an error.
     #[doc(alias = "send_receive")]
     #[doc(alias = "send_receive_packed")]
     pub fn exchange<'m, 'p, S, R>(
@@ -49,18 +52,27 @@ impl<C: Handle> Comm<C> {
     {
         let mpi = &ready()?;
         let channel = self.channel();
+        let mut carried = Ok(());
         let sends = messages.into_iter().map(|(rank, message)| {
-            Ok::<_, Error>((channel.address(mpi, Some(rank), Some(0))?, message.carried(false)?))
+            let to = channel.address(mpi, Some(rank), Some(0))?;
+            let message = message.carried(false).unwrap_or_else(|error| {
+                if carried.is_ok() {
+                    carried = Err(error);
+                }
+                Carried::failed()
+            });
+            Ok::<_, Error>((to, message))
         });
         let sends = sends.collect::<Result<Vec<_>, _>>()?;
         let receives = places.into_iter().map(|(rank, place)| {
             Ok::<_, Error>((channel.address(mpi, Some(rank), Some(0))?, place.incoming()))
         });
         let mut receives = receives.collect::<Result<Vec<_>, _>>()?;
-        at_once(mpi, &sends, receives.len(), |number| {
+        let exchanged = at_once(mpi, &sends, receives.len(), |number| {
             let (from, place) = &mut receives[number];
             let received = place.receive(mpi, Wire::Auto, *from);
             received.map(|_| ()).map_err(|error| misfit(error, from.rank))
-        })
+        });
+        carried.and(exchanged)
     }
 }

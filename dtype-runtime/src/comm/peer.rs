@@ -13,6 +13,7 @@ use crate::{
     mpi::{Usable, ready},
     transfer::{
         address::{Address, Channel},
+        carried::NOT_STARTED,
         incoming::{OF_ANY_SIZE, Receiving, arrive, value_of},
         making::Transfer,
         receive::receive,
@@ -178,15 +179,22 @@ impl<'c> Peer<'c> {
     #[doc(alias = "immediate_receive_values")]
     pub fn try_receive<T: FromMessage>(&self) -> Result<Option<T>, Error> {
         let mpi = &ready()?;
+        if self.options.wire == Wire::Segments {
+            return Err(OF_ANY_SIZE);
+        }
         Ok(arrived_value(mpi, self.source(mpi)?)?.map(|(value, _)| value))
     }
 
     /// Returns what has arrived, without receiving it, or `None` if there is nothing (`MPI_Iprobe`).
     ///
     /// # Errors
-    /// `Argument` if the rank or the tag is out of range; an error if an MPI call fails.
+    /// `Argument` if the rank or the tag is out of range; `Unsupported` on the wire of segments; an error if
+    /// an MPI call fails.
     pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
         let mpi = &ready()?;
+        if self.options.wire == Wire::Segments {
+            return Err(OF_ANY_SIZE);
+        }
         Arrived::look_for(mpi, self.channel, self.source(mpi)?)
     }
 
@@ -194,12 +202,18 @@ impl<'c> Peer<'c> {
     /// (MPI 4.1 section 3.10, `MPI_Sendrecv_replace`).
     ///
     /// # Errors
-    /// The errors of [`receive_into`](Self::receive_into). The message has been sent nevertheless.
+    /// The errors of [`receive_into`](Self::receive_into). The message has been sent nevertheless. Before it
+    /// is sent: `Argument` if the rank or the tag is out of range; `Unsupported` on the wire of segments.
     #[doc(alias = "send_receive_replace")]
     pub fn swap<M: Message + Place + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         let mpi = &ready()?;
-        let mut sending = message.carried(false)?.start(mpi, Wire::Packed, false, self.destination(mpi)?)?;
-        let received = message.incoming().receive(mpi, self.options.wire, self.source(mpi)?);
+        let Options { wire, is_synchronous, .. } = self.options;
+        if wire == Wire::Segments {
+            return Err(Error::Wire { wire: "segments", reason: NOT_STARTED });
+        }
+        let (to, from) = (self.destination(mpi)?, self.source(mpi)?);
+        let mut sending = message.carried(false)?.start(mpi, Wire::Packed, is_synchronous, to)?;
+        let received = message.incoming().receive(mpi, wire, from);
         meanwhile(mpi, || sending.is_sent(mpi, false))?;
         received.map(|_| ())
     }

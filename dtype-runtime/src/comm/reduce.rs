@@ -3,6 +3,7 @@
 use super::{Comm, Handle};
 use crate::{
     Error, MpiDatatype,
+    message::unsendable,
     mpi::ready,
     transfer::{
         members::Rooted,
@@ -136,10 +137,11 @@ impl<C: Handle> Comm<C> {
         F: Fn(&T, &T) -> T + Sync,
     {
         let kind = self.to(root)?;
-        match into {
-            Some(into) => self.reduced_into(kind, values, into, combine),
-            None => self.reduced_into(kind, values, &mut values.to_vec(), combine),
+        if let Some(into) = into {
+            return self.reduced_into(kind, values, into, combine);
         }
+        self.reduced_into(kind, values, &mut values.to_vec(), combine)?;
+        if root == self.rank() { Err(unsendable("the root must pass `Some(place)`")) } else { Ok(()) }
     }
 
     /// Combines the values of all ranks, and returns the result on each (`MPI_Allreduce`).

@@ -461,7 +461,12 @@ impl Error {
         let rank = match self {
             Self::Fit { from, .. } => from.map(|(rank, _)| rank),
             Self::Message { from, .. } => *from,
-            Self::Neighbour { rank, .. } | Self::Elsewhere { rank } | Self::Rank { rank, .. } => Some(*rank),
+            Self::Neighbour { rank, .. }
+            | Self::Announced { rank, .. }
+            | Self::Mismatch { rank, .. }
+            | Self::Segment { rank, .. }
+            | Self::Elsewhere { rank }
+            | Self::Rank { rank, .. } => Some(*rank),
             _ => None,
         };
         rank.and_then(|rank| usize::try_from(rank).ok())

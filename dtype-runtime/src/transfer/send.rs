@@ -23,11 +23,12 @@ pub(crate) fn send<M: Read + ?Sized>(
     to: Address,
 ) -> Result<(), Error> {
     // The shortest messages take the shortest way.
-    if wire == Wire::Auto && !checks() {
-        if let Some(span) = message.span() {
-            // SAFETY: 1, since the message is borrowed until it has been sent.
-            return unsafe { Outgoing::of_span(span) }?.send(mpi, to);
-        }
+    if wire == Wire::Auto
+        && !checks()
+        && let Some(span) = message.span()
+    {
+        // SAFETY: 1, since the message is borrowed until it has been sent.
+        return unsafe { Outgoing::of_span(span) }?.send(mpi, to);
     }
     match wire.transfer() {
         Transfer::Segments => segments::send(mpi, message, to),

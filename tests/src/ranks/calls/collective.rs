@@ -141,6 +141,14 @@ pub fn failing(world: &SimpleCommunicator) {
         assert!(if rank == 0 { is_unsendable(&error) } else { is_message(&error) }, "{error}");
     };
     is_told(world.all_gather(&own).err().unwrap());
+    // In a ring, the next rank is told, and the message that rank 0 receives has arrived.
+    let mut place = Deep(None);
+    let exchanged = world.exchange([((rank + 1) % size, &own)], [((rank + size - 1) % size, &mut place)]);
+    match exchanged {
+        Ok(()) => assert!(rank > 1),
+        Err(error) => is_told(error),
+    }
+    assert_eq!(place.0.is_some(), (rank + size - 1) % size > 0);
     is_told(world.broadcast(0, (rank == 0).then_some(own)).err().unwrap());
     is_told(world.broadcast::<Vec<u8>>(0, None).unwrap_err());
     is_told(world.scatter::<String>(0, None).unwrap_err());

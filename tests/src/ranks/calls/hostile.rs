@@ -91,6 +91,18 @@ pub fn edges(world: &SimpleCommunicator) {
     let sending = own.start().send(&nothing).unwrap();
     receive.run(&mut place).unwrap();
     sending.finish().unwrap();
+    // Nothing comes on the wire of segments that was not asked for with its size.
+    let segments = own.wire(Wire::Segments);
+    let is_unsupported = |error: Error| assert!(error.kind() == ErrorKind::Unsupported, "{error}");
+    is_unsupported(segments.swap(&mut [0.5; 3]).unwrap_err());
+    is_unsupported(segments.try_receive::<f64>().unwrap_err());
+    is_unsupported(segments.probe().err().unwrap());
+    let mut value = [0.25; 3];
+    own.synchronous().swap(&mut value).unwrap();
+    assert_eq!(value, [0.25; 3]);
+    // The root has no place for the result, and the others are not kept waiting.
+    let reduced = comm.reduce_into(0, &[1u8], None, |a, b| a + b);
+    assert_eq!(reduced.err().map(|error| error.kind()), (rank == 0).then_some(ErrorKind::Argument));
     for far in [size, i32::MAX as usize, u32::MAX as usize + 1, usize::MAX] {
         assert!(matches!(comm.peer(far).send(&0.5), Err(Error::Rank { .. })));
         assert!(matches!(comm.peer(far).prepare().send(&0.5), Err(Error::Rank { .. })));
