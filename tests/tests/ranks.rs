@@ -88,9 +88,19 @@ fn collective_calls_take_any_values_on_any_number_of_ranks() {
 #[test]
 fn mistakes_of_one_rank_leave_no_other_rank_waiting() {
     for &ranks in launch::numbers_of_ranks(&[1, 3]) {
-        for scenario in ["calls-hostile", "calls-edges", "calls-across"] {
+        for scenario in ["calls-hostile", "calls-edges", "calls-across", "calls-topologies"] {
             passes(scenario, ranks);
         }
+    }
+}
+
+#[test]
+fn a_panic_ends_the_job_whatever_has_been_started() {
+    for with in ["exchange", "prepared", "send", "receive"] {
+        let finished = run(scenario("panics", 2).arg(with));
+        assert!(finished.status.is_some_and(|status| !status.success()), "{with}: {:?}", finished.status);
+        assert!(finished.output.contains("a rank panics"), "{with}: {}", finished.output);
+        assert!(!finished.output.contains("ok\n"), "{with}: {}", finished.output);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Collective calls (MPI 4.1 chapter 6).
 
-use super::{Comm, Handle, Message, Place, Preparing, Starting};
+use super::{Comm, Handle, Message, Place, Preparing, Starting, message::outgoing};
 use crate::{
     Error, FromMessage,
     message::unsendable,
@@ -70,9 +70,9 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Size` on a rank whose place has another size than the root's message; otherwise those of
-    /// [`broadcast`](Self::broadcast), also `Unsupported` on an intercommunicator. After an error, the place
-    /// is unchanged. If `Size` or, with `DTYPE_CHECK=1`, `Type` is found behind the first part of a long
-    /// message, earlier parts may have been written.
+    /// [`broadcast`](Self::broadcast). After an error, the place is unchanged. If `Size` or, with
+    /// `DTYPE_CHECK=1`, `Type` is found behind the first part of a long message, earlier parts may have been
+    /// written.
     #[doc(alias = "broadcast_packed")]
     pub fn broadcast_into<M: Place + ?Sized>(&self, root: usize, place: &mut M) -> Result<(), Error> {
         let mpi = &ready()?;
@@ -112,7 +112,7 @@ impl<C: Handle> Comm<C> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`broadcast`](Self::broadcast), also `Unsupported` on an intercommunicator.
+    /// The errors of [`broadcast`](Self::broadcast).
     #[doc(alias = "gather_vec")]
     #[doc(alias = "gather_message")]
     pub fn gather<T: FromMessage>(&self, root: usize, value: &T) -> Result<Option<Vec<T>>, Error> {
@@ -130,8 +130,7 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Size` at the root if all ranks together send another number of bytes than the place has; `Argument`
-    /// at the root if it passes `None`; otherwise those of [`broadcast`](Self::broadcast), also `Unsupported`
-    /// on an intercommunicator.
+    /// at the root if it passes `None`; otherwise those of [`broadcast`](Self::broadcast).
     #[doc(alias = "gather_packed")]
     pub fn gather_into<S, R>(&self, root: usize, message: &S, place: Option<&mut R>) -> Result<(), Error>
     where
@@ -156,8 +155,7 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// `Argument` at the root if there are not as many values as ranks, or if it has none or one that cannot
-    /// be sent; then `Type` on the other ranks. Otherwise those of [`broadcast`](Self::broadcast), also
-    /// `Unsupported` on an intercommunicator.
+    /// be sent; then `Type` on the other ranks. Otherwise those of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_message")]
     #[doc(alias = "scatter_vec")]
     pub fn scatter<T: FromMessage>(&self, root: usize, values: Option<&[T]>) -> Result<T, Error> {
@@ -194,7 +192,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Size` on all ranks if the root has another number of bytes than all places together; `Argument` at
     /// the root if its values cannot be divided equally, and then `Type` on the other ranks. Otherwise those
-    /// of [`broadcast`](Self::broadcast), also `Unsupported` on an intercommunicator.
+    /// of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_packed")]
     pub fn scatter_into<S, R>(&self, root: usize, values: Option<&S>, place: &mut R) -> Result<(), Error>
     where
@@ -335,16 +333,6 @@ impl<C: Handle> Comm<C> {
     /// Returns the root of a call.
     fn rooted<'m>(&self, mpi: &'m Usable, root: usize) -> Result<Rooted<'m>, Error> {
         Rooted::at(self.members(mpi), root, self.rank())
-    }
-}
-
-/// Returns a message that this rank sends in a collective call. If it has none, or one that cannot be sent,
-/// returns a message that says so to the others, and the error of this rank.
-fn outgoing<M: Message + ?Sized>(message: Option<&M>) -> (Carried<'_>, Option<Error>) {
-    match message.map(|message| message.carried(false)) {
-        Some(Ok(carried)) => (carried, None),
-        Some(Err(error)) => (Carried::failed(), Some(error)),
-        None => (Carried::failed(), None),
     }
 }
 

@@ -1,13 +1,10 @@
 //! Messages to several ranks and from several ranks at a time.
 
-use super::{Comm, Handle, Message, Place};
+use super::{Comm, Handle, Message, Place, message::outgoing};
 use crate::{
     Error, Wire,
     mpi::ready,
-    transfer::{
-        carried::Carried,
-        exchange::{at_once, misfit},
-    },
+    transfer::exchange::{at_once, misfit},
 };
 
 impl<C: Handle> Comm<C> {
@@ -52,15 +49,11 @@ impl<C: Handle> Comm<C> {
     {
         let mpi = &ready()?;
         let channel = self.channel();
-        let mut carried = Ok(());
+        let mut failed = None;
         let sends = messages.into_iter().map(|(rank, message)| {
             let to = channel.address(mpi, Some(rank), Some(0))?;
-            let message = message.carried(false).unwrap_or_else(|error| {
-                if carried.is_ok() {
-                    carried = Err(error);
-                }
-                Carried::failed()
-            });
+            let (message, error) = outgoing(Some(message));
+            failed = failed.take().or(error);
             Ok::<_, Error>((to, message))
         });
         let sends = sends.collect::<Result<Vec<_>, _>>()?;
@@ -73,6 +66,6 @@ impl<C: Handle> Comm<C> {
             let received = place.receive(mpi, Wire::Auto, *from);
             received.map(|_| ()).map_err(|error| misfit(error, from.rank))
         });
-        carried.and(exchanged)
+        failed.map_or(exchanged, Err)
     }
 }

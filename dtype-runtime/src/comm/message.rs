@@ -146,6 +146,16 @@ impl Place for DataMut<'_> {
     }
 }
 
+/// Returns a message without its type. If there is none, or one that cannot be sent, returns a message that
+/// says so to the ranks that wait for it, and the error of this rank.
+pub(super) fn outgoing<M: Message + ?Sized>(message: Option<&M>) -> (Carried<'_>, Option<Error>) {
+    match message.map(|message| message.carried(false)) {
+        Some(Ok(carried)) => (carried, None),
+        Some(Err(error)) => (Carried::failed(), Some(error)),
+        None => (Carried::failed(), None),
+    }
+}
+
 /// Returns messages without their types.
 pub(super) fn carried_each<M: Message>(messages: &[M]) -> Result<Vec<Carried<'_>>, Error> {
     messages.iter().map(|message| message.carried(false)).collect()

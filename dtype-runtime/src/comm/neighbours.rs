@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use ::mpi::{ffi::MPI_Comm, topology::SimpleCommunicator};
 
-use super::{Comm, Handle, Message, Pending, Place, Preparing, Starting, pending::State};
+use super::{Comm, Handle, Message, Pending, Place, Preparing, Starting, message::outgoing, pending::State};
 use crate::{
     Error, FromMessage, Wire,
     mpi::{Usable, ready},
@@ -176,7 +176,7 @@ impl Neighbours<'_> {
     ) -> Result<Vec<T>, Error> {
         let mpi = &ready()?;
         let around = self.around(mpi)?;
-        let (sends, checked) = outgoing(&around, count, of);
+        let (sends, checked) = outgoing_each(&around, count, of);
         let mut values = Vec::new();
         let received = at_once(mpi, &sends, around.ends.receives.len(), |number| {
             let matched = matched_meanwhile(mpi, around.ends.receives[number].1)?;
@@ -199,7 +199,7 @@ impl Neighbours<'_> {
     ) -> Result<(), Error> {
         let mpi = &ready()?;
         let around = self.around(mpi)?;
-        let (sends, checked) = outgoing(&around, count, of);
+        let (sends, checked) = outgoing_each(&around, count, of);
         let checked = checked.and_then(|()| around.ends.check_places(places.len()));
         let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
         let received = at_once(mpi, &sends, around.ends.receives.len(), |number| {
@@ -260,7 +260,7 @@ fn start_exchange<'a, S: Message, R: Place>(
     messages: &[S],
     places: &'a mut [R],
 ) -> Result<Pending<'a>, Error> {
-    let (sends, checked) = outgoing(&around, Some(messages.len()), |i| &messages[i]);
+    let (sends, checked) = outgoing_each(&around, Some(messages.len()), |i| &messages[i]);
     let checked = checked.and_then(|()| around.ends.check_places(places.len()));
     if let Err(error) = checked {
         // The other ranks get messages that say so. Theirs are received, so that none of them waits.
@@ -289,24 +289,20 @@ impl State<()> for Started<'_> {
 
 /// Returns the messages to the neighbours with their addresses. If this rank has an error, they say so, and
 /// the error is returned.
-fn outgoing<'m, S: Message + ?Sized + 'm>(
+fn outgoing_each<'m, S: Message + ?Sized + 'm>(
     around: &Around,
     count: Option<usize>,
     of: impl Fn(usize) -> &'m S,
 ) -> (Vec<(Address, Carried<'m>)>, Result<(), Error>) {
-    let mut checked = count.map_or(Ok(()), |count| around.ends.check_messages(count));
-    let is_right = checked.is_ok();
+    let checked = count.map_or(Ok(()), |count| around.ends.check_messages(count));
+    let mut failed = None;
     let sends = around.ends.sends.iter().map(|(at, to)| {
-        let carried = if is_right { of(*at).carried(false) } else { Ok(Carried::failed()) };
-        let carried = carried.unwrap_or_else(|error| {
-            if checked.is_ok() {
-                checked = Err(error);
-            }
-            Carried::failed()
-        });
+        let (carried, error) = outgoing(checked.is_ok().then(|| of(*at)));
+        failed = failed.take().or(error);
         (*to, carried)
     });
-    (sends.collect(), checked)
+    let sends = sends.collect();
+    (sends, checked.and(failed.map_or(Ok(()), Err)))
 }
 
 impl fmt::Debug for Neighbours<'_> {

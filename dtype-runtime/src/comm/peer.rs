@@ -13,7 +13,6 @@ use crate::{
     mpi::{Usable, ready},
     transfer::{
         address::{Address, Channel},
-        carried::NOT_STARTED,
         incoming::{OF_ANY_SIZE, Receiving, arrive, value_of},
         making::Transfer,
         receive::receive,
@@ -100,6 +99,11 @@ impl<'c> Peer<'c> {
         self.channel.address(mpi, Some(self.rank), self.options.tag)
     }
 
+    /// Returns the address of messages of any size, which are not those of the wire of segments.
+    fn source_of_any_size(&self, mpi: &Usable) -> Result<Address, Error> {
+        if self.options.wire == Wire::Segments { Err(OF_ANY_SIZE) } else { self.source(mpi) }
+    }
+
     /// Sends a message (`MPI_Send`).
     ///
     /// # Errors
@@ -179,10 +183,7 @@ impl<'c> Peer<'c> {
     #[doc(alias = "immediate_receive_values")]
     pub fn try_receive<T: FromMessage>(&self) -> Result<Option<T>, Error> {
         let mpi = &ready()?;
-        if self.options.wire == Wire::Segments {
-            return Err(OF_ANY_SIZE);
-        }
-        Ok(arrived_value(mpi, self.source(mpi)?)?.map(|(value, _)| value))
+        Ok(arrived_value(mpi, self.source_of_any_size(mpi)?)?.map(|(value, _)| value))
     }
 
     /// Returns what has arrived, without receiving it, or `None` if there is nothing (`MPI_Iprobe`).
@@ -192,10 +193,7 @@ impl<'c> Peer<'c> {
     /// an MPI call fails.
     pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
         let mpi = &ready()?;
-        if self.options.wire == Wire::Segments {
-            return Err(OF_ANY_SIZE);
-        }
-        Arrived::look_for(mpi, self.channel, self.source(mpi)?)
+        Arrived::look_for(mpi, self.channel, self.source_of_any_size(mpi)?)
     }
 
     /// Sends a message, and receives another one of equal size in its place
@@ -209,7 +207,9 @@ impl<'c> Peer<'c> {
         let mpi = &ready()?;
         let Options { wire, is_synchronous, .. } = self.options;
         if wire == Wire::Segments {
-            return Err(Error::Wire { wire: "segments", reason: NOT_STARTED });
+            let reason =
+                "a swap sends while it receives, and segments are sent only one by one: use another wire";
+            return Err(Error::Wire { wire: "segments", reason });
         }
         let (to, from) = (self.destination(mpi)?, self.source(mpi)?);
         let mut sending = message.carried(false)?.start(mpi, Wire::Packed, is_synchronous, to)?;
@@ -431,10 +431,7 @@ impl<'c> Starting<Peer<'c>> {
     #[doc(alias = "immediate_receive")]
     pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>, Error> {
         let mpi = &ready()?;
-        let from = self.0.source(mpi)?;
-        if self.0.options.wire == Wire::Segments {
-            return Err(OF_ANY_SIZE);
-        }
+        let from = self.0.source_of_any_size(mpi)?;
         Ok(Pending::new(AwaitedValue::<T>(Waiting::new(from, T::KEPT), PhantomData)))
     }
 

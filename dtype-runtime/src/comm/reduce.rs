@@ -107,8 +107,7 @@ impl<C: Handle> Comm<C> {
     /// `None`.
     ///
     /// # Errors
-    /// `Argument` if there is no such root; otherwise those of [`all_reduce`](Self::all_reduce), also
-    /// `Unsupported` on an intercommunicator.
+    /// `Argument` if there is no such root; otherwise those of [`all_reduce`](Self::all_reduce).
     #[doc(alias = "reduce_with")]
     pub fn reduce<M, F>(&self, root: usize, values: &M, combine: F) -> Result<Option<M::Output>, Error>
     where
@@ -122,8 +121,7 @@ impl<C: Handle> Comm<C> {
     /// root passes `Some(into)`, and the other ranks pass `None`.
     ///
     /// # Errors
-    /// `Argument` if there is no such root; otherwise those of [`all_reduce_into`](Self::all_reduce_into),
-    /// also `Unsupported` on an intercommunicator.
+    /// `Argument` if there is no such root; otherwise those of [`all_reduce_into`](Self::all_reduce_into).
     #[doc(alias = "reduce_into_with")]
     pub fn reduce_into<T, F>(
         &self,

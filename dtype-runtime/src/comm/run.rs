@@ -1,22 +1,11 @@
 //! The frame of a program.
 
-use std::{cell::Cell, fmt, process, thread};
+use std::{fmt, process, thread};
 
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 
 use super::Comm;
-
-thread_local! {
-    /// `true` within [`run`].
-    static RUNS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Ends the job within [`run`], because this rank has panicked: messages under way need not end before.
-pub(super) fn end_of_run() {
-    if RUNS.get() {
-        SimpleCommunicator::world().abort(101);
-    }
-}
+use crate::transfer::unwinding::begin_run;
 
 /// Initializes MPI, runs a program on all ranks, and ends MPI.
 ///
@@ -54,7 +43,7 @@ pub fn run<E: fmt::Display>(program: impl FnOnce(&Comm) -> Result<(), E>) {
         eprintln!("dtype_runtime::run: MPI has been initialized already; use `Comm::from(universe.world())`");
         process::exit(1);
     };
-    RUNS.set(true);
+    begin_run();
     let _ends_job = EndsJob;
     let world = Comm::from(universe.world());
     if let Err(error) = program(&world) {

@@ -8,11 +8,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
-use super::{Comm, Handle, Message, Peer, Place, run::end_of_run};
+use super::{Comm, Handle, Message, Peer, Place};
 use crate::{
     Error, Wire,
     mpi::{Usable, ready},
-    transfer::{carried::Carried, incoming::Receiving, request::Request, waiting::meanwhile},
+    transfer::{
+        carried::Carried, incoming::Receiving, request::Request, unwinding::end_of_run, waiting::meanwhile,
+    },
 };
 
 impl<C: Handle> Comm<C> {

@@ -111,8 +111,7 @@ impl Carried<'_> {
     /// Starts to send the message in the fastest way. It is borrowed until the request is complete.
     pub(crate) fn start_borrowed<'m>(&'m self, mpi: &Usable, to: Address) -> Result<Borrowing<'m>, Error> {
         // SAFETY: 1, since the request is dropped before the borrow ends.
-        let request = unsafe { self.start_unborrowed(mpi, Wire::Auto, to) }?;
-        Ok(Borrowing { request, message: PhantomData })
+        unsafe { self.start_unborrowed(mpi, Wire::Auto, to) }.map(Borrowing::from)
     }
 
     /// Starts to send the message on a wire, from where it is.
@@ -175,6 +174,12 @@ pub(crate) const NOT_STARTED: &str =
 pub(crate) struct Borrowing<'m> {
     request: Request,
     message: PhantomData<&'m ()>,
+}
+
+impl From<Request> for Borrowing<'_> {
+    fn from(request: Request) -> Self {
+        Self { request, message: PhantomData }
+    }
 }
 
 impl Borrowing<'_> {

@@ -25,6 +25,7 @@ use super::{
         pack_exactly,
         sealed::{Read, Write},
     },
+    unwinding::before_waiting,
     waiting::meanwhile,
 };
 use crate::{
@@ -186,34 +187,28 @@ pub(crate) fn directly<S: Read, R: Write>(
 /// started before, so no rank waits for another one that waits as well.
 ///
 /// After an error, the other messages are sent and received nevertheless, and the first error is returned.
-pub(crate) fn at_once<'m>(
+pub(crate) fn at_once(
     mpi: &Usable,
-    sends: &'m [(Address, Carried<'_>)],
+    sends: &[(Address, Carried<'_>)],
     receives: usize,
     mut receive: impl FnMut(usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut told = Vec::new();
-    let start = |message: &'m Carried<'_>, to| message.start_borrowed(mpi, to);
-    let (under_way, mut first) = start_each(mpi, sends, start, &mut told);
+    let (under_way, mut first) = start_each(mpi, sends, |message, to| message.start_borrowed(mpi, to));
     for number in 0..receives {
         first = first.and(receive(number));
     }
     for mut sending in under_way {
         first = first.and(meanwhile(mpi, || sending.is_sent(mpi, false)));
     }
-    for mut sending in told {
-        first = first.and(meanwhile(mpi, || sending.is_sent(mpi, false)));
-    }
     first
 }
 
 /// Starts to send messages, and returns those that are under way, with the first error. The receiver of a
-/// message that cannot be sent gets one that says so, which is added to `told`.
-fn start_each<'m, 'c, T>(
+/// message that cannot be sent gets one that says so.
+fn start_each<'m, 'c, T: From<Request>>(
     mpi: &Usable,
     sends: &'m [(Address, Carried<'c>)],
     start: impl Fn(&'m Carried<'c>, Address) -> Result<T, Error>,
-    told: &mut Vec<Request>,
 ) -> (Vec<T>, Result<(), Error>) {
     let mut first = Ok(());
     let mut under_way = Vec::new();
@@ -222,7 +217,8 @@ fn start_each<'m, 'c, T>(
             Ok(sending) => under_way.push(sending),
             Err(error) => {
                 first = first.and(Err(error));
-                told.extend(Carried::failed().start(mpi, Wire::Packed, false, *to));
+                let told = Carried::failed().start(mpi, Wire::Packed, false, *to);
+                under_way.extend(told.map(T::from));
             }
         }
     }
@@ -257,10 +253,8 @@ impl<'a> Started<'a> {
             Some(Receiving::start(mpi, place, Wire::Auto, *from).map(|receiving| (from.rank, receiving)))
         });
         let receives = receives.collect::<Result<_, _>>()?;
-        let mut told = Vec::new();
         let start = |message: &Carried<'_>, to| message.start(mpi, Wire::Auto, false, to);
-        let (mut sends, sent) = start_each(mpi, messages, start, &mut told);
-        sends.append(&mut told);
+        let (sends, sent) = start_each(mpi, messages, start);
         Ok(Self { sends, receives, sent, _companion: companion })
     }
 
@@ -270,9 +264,7 @@ impl<'a> Started<'a> {
         sends.retain_mut(|sending| match sending.is_sent(mpi, false) {
             Ok(is_sent) => !is_sent,
             Err(error) => {
-                if sent.is_ok() {
-                    *sent = Err(error);
-                }
+                *sent = sent.clone().and(Err(error));
                 false
             }
         });
@@ -296,7 +288,13 @@ impl<'a> Started<'a> {
 impl Drop for Started<'_> {
     fn drop(&mut self) {
         if let Ok(mpi) = &ready() {
-            let _ = meanwhile(mpi, || Ok(self.is_done(mpi)));
+            let _ = meanwhile(mpi, || {
+                let is_done = self.is_done(mpi);
+                if !is_done {
+                    before_waiting();
+                }
+                Ok(is_done)
+            });
         }
     }
 }

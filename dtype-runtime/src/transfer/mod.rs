@@ -13,6 +13,7 @@
 //! - Several ranks at a time: `exchange`, `places`.
 //! - The choice of a wire: `making`, `auto`, `table`.
 //! - What is kept on a communicator: `attach`, `descriptions`.
+//! - Panics: `unwinding`.
 
 pub(crate) mod address;
 pub(crate) mod agreement;
@@ -41,6 +42,7 @@ mod send;
 pub(crate) mod sendable;
 pub(crate) mod table;
 pub(crate) mod topology;
+pub(crate) mod unwinding;
 mod values;
 pub(crate) mod waiting;
 

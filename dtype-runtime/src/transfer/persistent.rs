@@ -14,6 +14,7 @@ use super::{
     attach::Life,
     bytes::Bytes,
     request::{Room, no_status, size_of},
+    unwinding::before_waiting,
 };
 use crate::{
     Error,
@@ -289,7 +290,10 @@ impl Drop for Persistent {
             return;
         };
         // Receives are not cancelled: the neighbours wait until their messages are received.
-        let _ = self.wait(mpi);
+        if matches!(self.is_done(mpi), Ok(false)) {
+            before_waiting();
+            let _ = self.wait(mpi);
+        }
         // SAFETY: a constant of the library.
         let null = unsafe { ffi::RSMPI_REQUEST_NULL };
         for request in self.requests.iter_mut().filter(|request| **request != null) {

@@ -19,6 +19,7 @@ use super::{
     address::Address,
     bytes::Bytes,
     sendable::{Span, Typed},
+    unwinding::before_waiting,
 };
 use crate::{
     Error,
@@ -365,6 +366,10 @@ impl Request {
                 // SAFETY: the request is active. It is cancelled, because its message may never have been
                 // sent.
                 unsafe { mpi.MPI_Cancel(&raw mut self.raw) };
+            } else if self.complete(mpi, false).is_some() {
+                return;
+            } else if !self.is_of_file {
+                before_waiting();
             }
             self.complete(mpi, true);
         });

@@ -109,8 +109,96 @@ pub fn edges(world: &SimpleCommunicator) {
         assert!(matches!(comm.peer(far).start().receive::<f64>(), Err(Error::Rank { .. })));
         assert!(matches!(comm.gather(far, &0.5), Err(Error::Rank { .. })));
     }
-    let same = comm.graph(&[usize::MAX], &[]).err().unwrap();
-    assert!(matches!(same, Error::Rank { .. }), "{same}");
+    let error = comm.graph(&[usize::MAX], &[]).err().unwrap();
+    assert!(matches!(error, Error::Rank { .. }), "{error}");
+}
+
+/// Values whose fields the compiler has put in its own order.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+struct Ordered {
+    first: u8,
+    number: f64,
+    last: bool,
+}
+
+/// Neighbours that there are not, or several times, and the greatest tag.
+pub fn topologies(world: &SimpleCommunicator) {
+    let comm = &Comm::from(world);
+    let (rank, size) = (comm.rank(), comm.size());
+    let is_refused = |error: Error| assert!(matches!(error, Error::Messages { .. }), "{error}");
+    // No neighbours: an exchange without messages ends at once, and one with a message is refused.
+    let alone = comm.graph(&[], &[]).unwrap();
+    let nothing: [Vec<f64>; 0] = [];
+    alone.neighbours().start().all_to_all_into(&nothing, &mut [0.0; 0]).unwrap().finish().unwrap();
+    is_refused(alone.neighbours().start().all_to_all_into(&[0.5], &mut [0.0; 0]).unwrap_err());
+    is_refused(alone.neighbours().all_to_all_into(&nothing, &mut [0.5]).unwrap_err());
+    is_refused(alone.neighbours().all_to_all(&[0.5]).unwrap_err());
+    // One neighbour three times, each message as long as MPI sends only when it is received.
+    let value = Ordered { first: 1, number: 0.5, last: true };
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    let triple = comm.graph(&[left; 3], &[right; 3]).unwrap();
+    let values = [1, 2, 3].map(|i| vec![Ordered { first: i, ..value }; LONG / 10]);
+    for is_dropped in [true, false] {
+        let mut places = values.each_ref().map(|values| vec![Ordered::default(); values.len()]);
+        let started = triple.neighbours().start().all_to_all_into(&values, &mut places).unwrap();
+        if is_dropped && rank == 0 {
+            drop(started);
+        } else {
+            started.finish().unwrap();
+            assert_eq!(places, values);
+        }
+    }
+    // A row that ends: the first rank and the last one have a neighbour that there is not.
+    let row = comm.cartesian([size], [false]).unwrap();
+    let sent = [vec![value; 3], vec![value; 2]];
+    let mut places = [vec![Ordered::default(); 2], vec![Ordered::default(); 3]];
+    let expected =
+        [rank > 0, rank + 1 < size].map(|is_there| if is_there { value } else { Ordered::default() });
+    row.neighbours().start().all_to_all_into(&sent, &mut places).unwrap().finish().unwrap();
+    assert_eq!(places, [vec![expected[0]; 2], vec![expected[1]; 3]]);
+    // The last rank has one place too few. Its neighbour is told, if the messages are wrong, too.
+    let is_wrong = rank + 1 == size;
+    let started = row.neighbours().start().all_to_all_into(&sent[..2 - usize::from(is_wrong)], &mut places);
+    match started.and_then(Pending::finish) {
+        Ok(()) => assert!(rank + 2 < size),
+        Err(error) if is_wrong => is_refused(error),
+        Err(error) => assert_eq!(error.rank(), Some(size - 1), "{error}"),
+    }
+    // The greatest tag that every standard has.
+    let own = comm.peer(rank).tag(32767);
+    let mut swapped = value;
+    own.swap(&mut swapped).unwrap();
+    assert_eq!(swapped, value);
+    let mut receive = own.prepare().receive_into(&value).unwrap();
+    let mut place = Ordered::default();
+    let receiving = receive.start(&mut place).unwrap();
+    own.prepare().send(&value).unwrap().run(&value).unwrap();
+    receiving.finish().unwrap();
+    assert_eq!(place, value);
+}
+
+/// A panic on one rank ends the job within `run`, also with a transfer under way that never ends.
+pub fn panics(with: &str) {
+    // The hook of the scenarios would end the rank before it unwinds.
+    drop(std::panic::take_hook());
+    run(|world| -> Result {
+        let last = world.size() - 1;
+        let values = vec![vec![0.5; LONG]; world.size()];
+        let mut places = values.clone();
+        // Later calls need no agreement.
+        world.start().all_to_all_into(&values, &mut places)?.finish()?;
+        let mut prepared = world.prepare().all_to_all_into(&values, &places)?;
+        if world.rank() < last {
+            return world.peer(last).tag(2).receive::<u8>().map(drop);
+        }
+        let _started = match with {
+            "exchange" => world.start().all_to_all_into(&values, &mut places)?,
+            "prepared" => prepared.start(&values, &mut places)?,
+            "send" => world.peer(0).tag(1).start().send(&values[0])?,
+            _ => world.peer(0).tag(1).start().receive_into(&mut places[0][..])?,
+        };
+        panic!("a rank panics");
+    });
 }
 
 /// A receive of unknown size stays started while this rank makes other calls between two ranks, or between

@@ -2,7 +2,7 @@
 
 mod collective;
 mod each_by_each;
-mod hostile;
+pub mod hostile;
 mod rest;
 
 use mpi::topology::SimpleCommunicator;
@@ -21,6 +21,7 @@ pub fn scenario(name: &str, world: &SimpleCommunicator) {
         "calls-hostile" => hostile::exchanges(world),
         "calls-edges" => hostile::edges(world),
         "calls-across" => hostile::across(world),
+        "calls-topologies" => hostile::topologies(world),
         "calls-rest" => rest::rest(world),
         _ => panic!("no scenario `{name}`"),
     }
