@@ -46,7 +46,9 @@ fn sentences() -> [String; 2] {
     };
     let [least, most] = ratios(&recorded("pingpong"), ["typed", "packed"], is_mixed).unwrap();
     [
-        format!("MPI libraries take up to {slowest:.0} times as long to pack by a datatype as a loop by hand"),
+        format!(
+            "MPI libraries take up to {slowest:.0} times as long to pack by a datatype as a loop by hand"
+        ),
         format!("100 or more small structs with padding travel {least:.0} to {most:.0} times faster"),
     ]
 }

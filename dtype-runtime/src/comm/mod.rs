@@ -8,6 +8,7 @@ mod collective;
 mod communicator;
 mod exchange;
 mod file;
+mod guesses;
 mod halo;
 mod message;
 mod neighbours;

@@ -90,7 +90,9 @@ pub trait MpiMessage {
     label = "not a type that can be received",
     note = "`#[derive(MpiMessage)]` and `#[derive(MpiDatatype)]` implement it for types that borrow nothing, \
             and whose fields with `#[mpi(skip)]` implement `Default`",
-    note = "a type that borrows where its definition does not show it can be sent: `#[mpi(send_only)]`"
+    note = "a type that borrows where its definition does not show it can be sent: `#[mpi(send_only)]`",
+    note = "a slice or a view is filled by the calls with `_into`, such as `receive_into(&mut slice)` and \
+            `all_gather_into(&slice, &mut all)`"
 )]
 pub trait FromMessage: MpiMessage + Sized {
     /// `true` if a message that is received into a value must have exactly the size of the value; otherwise

@@ -9,9 +9,16 @@ fn peers(world: &Comm, mut x: Vec<f64>) -> Result {
     peer.receive_packed_into(&mut x)?;
     let received: Vec<f64> = peer.receive_message()?;
     peer.send_with_tag(&x, 7)?;
+    peer.immediate_send(&x)?;
     peer.immediate_send_with_tag(&x, 7)?;
+    let received: Vec<f64> = peer.immediate_receive()?;
+    peer.synchronous_send(&x)?;
     peer.send_receive_replace(&mut x)?;
     world.send_receive(&x, 1, &mut x, 1)?;
+    world.send(1, &x)?;
+    let received: Vec<f64> = world.receive(1)?;
+    peer.start().send(&x)?.test()?;
+    peer.start().send(&x)?.wait()?;
     Ok(())
 }
 
@@ -21,6 +28,15 @@ fn collective(world: &Comm, grid: &Comm<CartesianCommunicator>, x: &Vec<f64>) ->
     world.all_gather_message(x)?;
     world.all_to_all_message(&[x])?;
     grid.neighbour_all_to_all_vec(&[x])?;
+    grid.neighbor_all_to_all(&[x])?;
+    Ok(())
+}
+
+fn values(world: &Comm, mut x: Vec<f64>, own: &[f64]) -> Result {
+    world.all_reduce(&own)?;
+    world.broadcast(&x)?;
+    world.broadcast(0, &mut x)?;
+    let all = world.all_gather(&own)?;
     Ok(())
 }
 
