@@ -179,19 +179,22 @@ fn functions(table: &str) -> Result<String, String> {
         } else {
             format!("{before}    let result = call({given});\n    {after}\n    {end}\n")
         };
-        let _ = write!(
-            text,
-            "/// Calls `{name}` of the MPI library.
+        // The profiling interface has a second name for each (MPI 5.0 section 15.2).
+        for prefix in if by_hand { &[""][..] } else { &["", "P"] } {
+            let _ = write!(
+                text,
+                "/// Calls `{prefix}{name}` of the MPI library.
 ///
 /// # Safety
 /// See the MPI standard.
 #[inline]
-{visible} unsafe extern \"C\" fn {own}({declared}) -> {result} {{
-    static FUNCTION: Function = Function::new(\"{name}\\0\");
+{visible} unsafe extern \"C\" fn {prefix}{own}({declared}) -> {result} {{
+    static FUNCTION: Function = Function::new(\"{prefix}{name}\\0\");
     let call: unsafe extern \"C\" fn({types}) -> {result} = mem::transmute(FUNCTION.address());
 {body}}}
 "
-        );
+            );
+        }
     }
     Ok(text)
 }

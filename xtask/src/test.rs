@@ -344,7 +344,8 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     if full {
         steps.push(Step::new("lint", 170, |sh, _| {
             let _environment = libraries[0].enter(sh)?;
-            let features = ["--features", "dtype-benches/codecs,dtype-runtime/picture,dtype-runtime/serde"];
+            let features = "dtype-benches/codecs,dtype-benches/mpi,dtype-runtime/picture,dtype-runtime/serde";
+            let features = ["--features", features];
             let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
             command.args(["--", "--deny", "warnings"]).quiet().run()?;
             for abi in ["mpich", "abi"] {
