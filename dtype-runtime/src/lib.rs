@@ -12,8 +12,9 @@
 //!     run(|world| -> Result {
 //!         let next = (world.rank() + 1) % world.size();
 //!         let particle = Particle { position: [0.5; 3], id: world.rank() as u64, kind: 1 };
-//!         world.peer(next).start().send(&vec![particle; 100])?.finish()?;
+//!         let sending = world.peer(next).start().send(&vec![particle; 100])?;
 //!         let (arrived, from): (Vec<Particle>, Peer) = world.any().receive()?;
+//!         sending.finish()?;
 //!         println!("{} particles from rank {}", arrived.len(), from.rank());
 //!         Ok(())
 //!     });
@@ -25,7 +26,8 @@
 //! # Five rules
 //!
 //! 1. There is one verb for each operation of MPI. The type of the value decides how it travels.
-//! 2. `verb` makes a value; `verb_into` fills memory that is there.
+//! 2. `verb` makes a value; `verb_into` fills memory that is there. (Calls that only fill, such as `exchange`
+//!    and `swap`, have no second name.)
 //! 3. Options come before the verb: `world.peer(1).tag(7).send(&x)?`.
 //! 4. Everything hangs on a communicator, `Comm`, or on a rank of it, `Peer`.
 //! 5. There is one `?` a line. A root is the first argument, and one call serves all ranks: what only the
@@ -48,7 +50,12 @@
 //! `T: MpiMessage + FromMessage`.
 //!
 //! The type alone makes a value plain or owned, never its length: `[f64; 3]`, `Vec<Particle>`
-//! and `(u8, f64)` are plain, `Option<Particle>` and `(String, f64)` are owned.
+//! and `(u8, f64)` are plain, `Option<Particle>` and `(String, f64)` are owned. Plain values without data,
+//! such as `()`, have no bytes, so a `Vec` of them arrives empty.
+//!
+//! As in MPI, the sender and the receiver must name the same types. A message of another size, or with
+//! invalid values, is an error. Another type of the same size is one only with `DTYPE_CHECK=1` in the
+//! environment.
 //!
 //! # The calls
 //!
@@ -59,16 +66,17 @@
 //! | `MPI_Send`, `MPI_Ssend` | `world.peer(1).send(&x)?`, `.synchronous()` |
 //! | `MPI_Recv` | `let x: T = world.peer(0).receive()?`, `receive_into(&mut x)?` |
 //! | `MPI_ANY_SOURCE` | `let (x, from) = world.any().receive()?` |
-//! | tags | `world.peer(1).tag(7)` |
+//! | tags | `world.peer(1).tag(7)`; without it, 0 is sent and any is received; `exchange` uses 0 |
 //! | `MPI_Iprobe`, `MPI_Improbe` | `probe()?`, `try_receive()?` |
 //! | `MPI_Isend`, `MPI_Irecv` | `world.peer(1).start().send(&x)?`, then `is_done()?`, `finish()?` |
 //! | the same, without a copy | `world.scope(\|scope\| …)?` |
-//! | `MPI_Send_init`, `MPI_Recv_init` | `world.peer(1).prepare().send(&x)?`, then `run(&x)?` |
+//! | `MPI_Send_init`, `MPI_Recv_init` | `world.peer(1).prepare().send(&x)?`, then `run(&x)?`, `start(&x)?` |
 //! | `MPI_Sendrecv` | `world.exchange([(next, &x)], [(previous, &mut y)])?` |
+//! | the same with parts of one array | [`layout::split`]`(&mut a, &[last], &[ghost])?` gives the views |
 //! | `MPI_Sendrecv_replace` | `world.peer(1).swap(&mut x)?` |
-//! | `MPI_Bcast` | `world.broadcast(0, Some(x))?`, `broadcast_into(0, &mut x)?` |
+//! | `MPI_Bcast` | `world.broadcast(0, (world.rank() == 0).then_some(x))?`, `broadcast_into(0, &mut x)?` |
 //! | `MPI_Gather`, `MPI_Gatherv` | `world.gather(0, &x)?`, `gather_into` |
-//! | `MPI_Scatter`, `MPI_Scatterv` | `world.scatter(0, Some(&values))?`, `scatter_into` |
+//! | `MPI_Scatter`, `MPI_Scatterv` | `world.scatter(0, Some(&values))?`, others `None`; `scatter_into` |
 //! | `MPI_Allgather`, `MPI_Allgatherv` | `world.all_gather(&x)?`, `all_gather_into` |
 //! | `MPI_Alltoall`, `MPI_Alltoallv` | `world.all_to_all(&values)?` |
 //! | `MPI_Alltoallw` | `world.all_to_all_into(&views, &mut places)?` |
@@ -77,12 +85,14 @@
 //! | `MPI_Cart_create` | `world.cartesian([2, 3], [true, false])?` |
 //! | `MPI_Dist_graph_create_adjacent` | `world.graph(&sources, &destinations)?` |
 //! | `MPI_Neighbor_allgather`, … | `grid.neighbours().all_gather(&x)?`, `all_to_all` |
-//! | a rank's part of an array | `world.blocks([rows, columns], [2, 3])`: a `Part` |
+//! | a rank's part of an array | `world.blocks([rows, columns], [2, 3])`: `ranges()`, `local()`, `own()` |
 //! | ghost cells | `grid.halo(&part)?`, then `exchange(&mut array)?` |
-//! | ghost cells while the program computes | `halo.start(&mut array)?`, `cells()`, then `finish()?` |
+//! | ghost cells while the program computes | `halo.start(&mut array)?`, `cells().interior()`, `finish()?` |
 //! | another distribution, a transpose | `world.redistribute(&rows, &a, &columns, &mut b)?` |
+//! | the same, many times | `world.prepare().redistribute(&rows, &columns)?`, then `run(&a, &mut b)?` |
 //! | `MPI_File_open`, … | `world.create(path)?`, `open`, then `write(&part, &a)?`, `read(&part, &mut a)?` |
 //! | `MPI_File_write_at_all`, … | `file.write_at_all(bytes, &x)?`, `read_at_all`, `append(&x)?` |
+//! | `MPI_File_iwrite_at`, … | `file.start().write_at(bytes, &x)?`, `read_at` |
 //! | `MPI_Win_create`, … | `world.window(&mut values, \|window\| …)?` |
 //! | anything else | rsmpi's calls: a `Comm` dereferences to rsmpi's communicator |
 //!
@@ -95,6 +105,10 @@
 //! | know which types may be fields | [`types`] |
 //! | know what an error means | [`Error`] |
 //! | find a call by rsmpi's name, such as `immediate_send` | the search of this documentation |
+//!
+//! A blocking send of a long message waits until it is received, and so do `finish()` and dropping what
+//! sends. In a ring, where all ranks send first, start the sends and finish them after the receives, or use
+//! `exchange`.
 //!
 //! # Without MPI
 //!
@@ -183,8 +197,8 @@ pub mod types;
 
 #[cfg(feature = "mpi")]
 pub use comm::{
-    Any, Comm, File, Message, Neighbours, Peer, Pending, Place, PreparedExchange, PreparedReceive,
-    PreparedSend, Redistribution, run,
+    Any, Comm, File, HaloExchange, Lock, Message, Peer, Pending, PendingHalo, Place, PreparedExchange,
+    PreparedReceive, PreparedSend, Redistribution, run,
 };
 #[cfg(feature = "mpi")]
 pub use decode::decode;
@@ -194,8 +208,6 @@ pub use layout::{DynamicLayout, Layout, StaticLayout, View, ViewMut};
 #[cfg(feature = "mpi")]
 pub use layout::{Halo, Part};
 pub use message::{FromMessage, MpiMessage};
-#[cfg(feature = "mpi")]
-pub use mpi::in_session;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
 #[cfg(feature = "mpi")]
 pub use transfer::Wire;

@@ -102,7 +102,7 @@ pub(crate) fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
 /// error handler of the session.
 ///
 /// ```no_run
-/// use dtype_runtime::{in_session, layout};
+/// use dtype_runtime::{comm::in_session, layout};
 ///
 /// // MPI_Session_init(info, MPI_ERRORS_RETURN, &session)
 /// // SAFETY: the session is open until `in_session` returns.

@@ -511,7 +511,7 @@ fn sources_of_another_shape_are_errors() {
     let error = column.of(&[0.0; 13][..]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the layout is part of an array of shape [4, 3], but this array has shape [13]"
+        "the layout or part is of an array of shape [4, 3], but this array has shape [13]"
     );
     assert!(column.of(&vec![0.0; 11]).is_err() && column.of_mut(&mut vec![0.0; 11]).is_err());
     assert!(column.of(&vec![[0.0; 3]; 5]).is_err());

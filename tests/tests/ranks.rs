@@ -88,7 +88,14 @@ fn collective_calls_take_any_values_on_any_number_of_ranks() {
 #[test]
 fn mistakes_of_one_rank_leave_no_other_rank_waiting() {
     for &ranks in launch::numbers_of_ranks(&[1, 3]) {
-        for scenario in ["calls-hostile", "calls-edges", "calls-across", "calls-topologies"] {
+        for scenario in [
+            "calls-hostile",
+            "calls-edges",
+            "calls-across",
+            "calls-topologies",
+            "calls-owned",
+            "calls-forgotten",
+        ] {
             passes(scenario, ranks);
         }
     }
@@ -413,6 +420,7 @@ fn checked_messages_say_what_they_hold() {
     checked("wires-views", 3);
     checked("calls-collective", 3);
     checked("calls-failing", 3);
+    checked("checked-run", 2);
     // Correct programs still pass.
     for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
         checked("matching", ranks);

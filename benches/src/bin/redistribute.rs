@@ -10,7 +10,7 @@ use dtype_benches::{
     journeys::Arguments,
 };
 use dtype_runtime::{
-    Comm, Redistribution,
+    Comm,
     layout::{ArrayOrder, Subarray},
 };
 use mpi::{
@@ -67,7 +67,7 @@ fn both_ways(
     });
     let comm = Comm::from(world);
     let planned = |from: &Subarray<3>, to: &Subarray<3>| {
-        RefCell::new(Redistribution::<f64, 3>::new(&comm, from, to).expect("a plan"))
+        RefCell::new(comm.prepare().redistribute::<f64, 3, _, _>(from, to).expect("a plan"))
     };
     let plans = [planned(&described[0], &described[1]), planned(&described[1], &described[0])];
     let value = |at: usize| (rank * 1_000_003 + at) as f64;

@@ -9,7 +9,7 @@ use crate::{
         broadcast::{broadcast, broadcast_whole},
         carried::{Carried, RangeOf},
         collective::{agree, exchange, gather, gather_to_all, scatter, scatter_each},
-        frame::draw,
+        frame::{are_plain, draw},
         incoming::{Incoming, made, made_into},
         members::{Members, Rooted},
         parts::{Described, Form},
@@ -49,9 +49,9 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Unsupported` on an intercommunicator; `Argument` if there is no such root, and at the root if it has
     /// no value or one that cannot be sent; `Type` on the other ranks if the root has none to send, and if
-    /// ranks name different types; `Value` if the value is invalid; `Size` if not all bytes arrive. An error
-    /// before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and
-    /// if there is no memory for the message.
+    /// ranks name different types that are owned or, with `DTYPE_CHECK=1`, plain; `Value` if the value is
+    /// invalid; `Size` if not all bytes arrive. An error before `MPI_Init`, after `MPI_Finalize`, on a thread
+    /// that may not call MPI, if an MPI call fails, and if there is no memory for the message.
     #[doc(alias = "broadcast_message")]
     pub fn broadcast<T: FromMessage>(&self, root: usize, value: Option<T>) -> Result<T, Error> {
         let mpi = &ready()?;
@@ -139,7 +139,7 @@ impl<C: Handle> Comm<C> {
     {
         let mpi = &ready()?;
         let root = self.rooted(mpi, root)?;
-        let (own, failed) = outgoing(Some(message));
+        let (own, failed) = outgoing_plain(message);
         let arrived = gather(&agree(root.members, own.packed_size(), 0)?, root, &own)?;
         failed.map_or(Ok(()), Err)?;
         let Some((mut all, parts)) = arrived else { return Ok(()) };
@@ -202,7 +202,8 @@ impl<C: Handle> Comm<C> {
         let mpi = &ready()?;
         let root = self.rooted(mpi, root)?;
         let mut place = place.incoming();
-        let own = values.filter(|_| root.is_here).map(|values| values.carried(false)).transpose();
+        let own =
+            values.filter(|_| root.is_here).map(|values| only_plain(values.carried(false)?)).transpose();
         let found = own.as_ref().ok().and_then(Option::as_ref).map_or(0, Read::packed_size);
         let (expected, found) = match place.split() {
             Ok(exact) => (exact.packed_size(), found),
@@ -249,7 +250,7 @@ impl<C: Handle> Comm<C> {
         R: Place + ?Sized,
     {
         let mpi = &ready()?;
-        let (own, failed) = outgoing(Some(message));
+        let (own, failed) = outgoing_plain(message);
         let (mut all, parts) = gather_to_all(&agree(self.members(mpi), own.packed_size(), 0)?, &own)?;
         failed.map_or(Ok(()), Err)?;
         match place.incoming().split() {
@@ -336,6 +337,25 @@ impl<C: Handle> Comm<C> {
     }
 }
 
+/// Returns a message of plain values, which ranks join or divide, or the error of one that is owned.
+fn only_plain(message: Carried<'_>) -> Result<Carried<'_>, Error> {
+    if matches!(message, Carried::Owned(_)) {
+        return Err(unsendable(
+            "the message is an owned value, such as a `String`, and this call joins or divides plain values: \
+             use `gather`, `all_gather` or `scatter`",
+        ));
+    }
+    Ok(message)
+}
+
+/// Returns a message of plain values: see [`outgoing`].
+fn outgoing_plain<M: Message + ?Sized>(message: &M) -> (Carried<'_>, Option<Error>) {
+    match message.carried(false).and_then(only_plain) {
+        Ok(carried) => (carried, None),
+        Err(error) => (Carried::failed(), Some(error)),
+    }
+}
+
 /// Returns a message for each rank, and the error of this rank.
 fn outgoing_each<M: Message>(messages: &[M], ranks: usize) -> (Vec<Carried<'_>>, Option<Error>) {
     let found = messages.len();
@@ -394,7 +414,7 @@ fn scatter_shares(
         Ok(exact) => {
             let (expected, value) = (exact.packed_size(), exact.step());
             if size == expected {
-                exact.unpack(&arrived[..size])
+                are_plain(value, &arrived[..size], size).and_then(|()| exact.unpack(&arrived[..size]))
             } else {
                 Err(Error::Neighbour { rank: root.rank, value, expected, found: Some(size) })
             }

@@ -39,6 +39,13 @@ pub trait Handle: sealed::Handle {}
 
 /// A communicator of rsmpi with a Cartesian grid, or a reference to one. Only this crate implements the
 /// trait.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no grid",
+    label = "not a Cartesian communicator",
+    note = "`world.cartesian([2, 3], [true, false])?` makes a communicator with a grid: a \
+            `Comm<CartesianCommunicator>`, of rsmpi's `mpi::topology::CartesianCommunicator`"
+)]
+#[doc(hidden)]
 pub trait Cartesian: Handle {
     /// Returns the communicator.
     #[doc(hidden)]

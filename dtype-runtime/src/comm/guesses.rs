@@ -33,9 +33,9 @@ never! {
     Exchange: "`world.exchange([(to, &x)], [(from, &mut y)])` sends and receives at once";
     Gather: "every value is gathered by `world.gather(root, &x)`";
     AllGather: "every value is gathered on all ranks by `world.all_gather(&x)`";
-    OfNeighbours: "the calls between neighbours are `grid.neighbours().all_to_all(&values)` and `all_gather(&x)`";
+    OfNeighbours: "neighbours have calls of their own: `grid.neighbours().all_to_all(&values)`";
     ScanBefore: "`world.scan_before(&x, |a, b| …)` combines the values of all lower ranks";
-    RangesOfPart: "a `Darray` is a layout; `world.blocks(lengths, grid).ranges()` are the indices of a rank's part";
+    RangesOfPart: "the indices of a rank's part are `world.blocks(lengths, grid).ranges()`";
     Finish: "`finish()` waits for what was started";
     IsDone: "`is_done()` says, without waiting, whether what was started has ended";
 }

@@ -48,7 +48,7 @@ impl<C: Cartesian> Comm<C> {
     ///         let line = world.cartesian([world.size()], [false])?;
     ///         let part = line.blocks([1000], [line.size()]).ghosts(1);
     ///         let (mut old, mut new) = (part.vec(0.5), part.vec(0.5));
-    ///         let mut halo = line.halo::<f64, 1>(&part)?;
+    ///         let mut halo = line.halo(&part)?;
     ///         for _ in 0..10 {
     ///             halo.exchange(&mut old)?;
     ///             for i in part.own()[0].clone() {

@@ -3,6 +3,7 @@
 //! The [front page](crate) has a table of all calls. Programs seldom write the names of the types that are
 //! only here: calls return them.
 
+mod any;
 mod calibrate;
 mod collective;
 mod communicator;
@@ -22,13 +23,15 @@ mod run;
 mod scope;
 mod window;
 
+pub use crate::mpi::in_session;
+pub use any::Any;
 pub use calibrate::{Calibration, table_row};
 pub use communicator::{Cartesian, Comm, Handle};
-pub use file::{File, FileOptions, FileView};
+pub use file::{File, FileAt, FileOptions, FileView};
 pub use halo::{HaloExchange, PendingHalo};
 pub use message::{Message, Place};
 pub use neighbours::Neighbours;
-pub use peer::{Any, Arrived, Peer};
+pub use peer::{Arrived, Peer};
 pub use pending::{Pending, Preparing, Starting};
 pub use prepare::{PreparedExchange, PreparedReceive, PreparedSend};
 pub use redistribution::Redistribution;

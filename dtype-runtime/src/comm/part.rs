@@ -2,7 +2,7 @@
 
 use ::mpi::topology::CartesianCommunicator;
 
-use super::{Comm, Handle, Redistribution};
+use super::{Comm, Handle, Preparing, Redistribution};
 use crate::{
     Error, MpiDatatype,
     layout::{ArrayLike, ArrayLikeMut, Dimensions, Distributed, Part, shapes::refused},
@@ -62,11 +62,21 @@ impl<C: Handle> Comm<C> {
     /// Moves the elements of a global array from the parts that the ranks have to other parts: to another
     /// distribution, or to its transpose. All ranks must make this call.
     ///
+    /// A rank has one part, several, or none:
+    ///
+    /// | type | parts |
+    /// |---|---|
+    /// | [`Part`] | the elements of one rank of a grid, in an array that may have ghost cells |
+    /// | [`Darray`](crate::layout::Darray) | the same as MPI describes them, without ghost cells |
+    /// | [`Subarray`](crate::layout::Subarray) | a box, in an array of its size |
+    /// | [`Placed`](crate::layout::Placed) | a box within a larger local array |
+    /// | a slice, array or `Vec` of these | several parts, each in an array of its own |
+    ///
     /// Each element must be in exactly one part of the source, if it is in a part of the destination. To move
-    /// arrays many times, keep a [`Redistribution`].
+    /// arrays many times, keep what `world.prepare().redistribute(&from, &to)?` returns.
     ///
     /// # Errors
-    /// The errors of [`Redistribution::new`] and [`Redistribution::run`].
+    /// The errors of [`Preparing::redistribute`] and [`Redistribution::run`].
     pub fn redistribute<T, const D: usize, A, B, S, R>(
         &self,
         from: &A,
@@ -82,5 +92,27 @@ impl<C: Handle> Comm<C> {
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         Redistribution::<T, D>::new(self, from, to)?.run(source, destination)
+    }
+}
+
+impl<C: Handle> Preparing<&Comm<C>> {
+    /// Plans a redistribution from the parts that this rank has to the parts that it will have, as
+    /// [`Comm::redistribute`] takes them. All ranks must make this call.
+    ///
+    /// # Errors
+    /// `Argument`, on all ranks, if the parts are not those of arrays of equal sizes, if an element of the
+    /// destination is in no part of the source, or in several, or if a part is not within the array;
+    /// `Unsupported` on an intercommunicator; an error if an MPI call fails.
+    pub fn redistribute<T, const D: usize, A, B>(
+        self,
+        from: &A,
+        to: &B,
+    ) -> Result<Redistribution<T, D>, Error>
+    where
+        T: MpiDatatype,
+        A: Distributed<D> + ?Sized,
+        B: Distributed<D> + ?Sized,
+    {
+        Redistribution::new(self.0, from, to)
     }
 }

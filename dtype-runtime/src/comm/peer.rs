@@ -230,9 +230,9 @@ impl<'c> Peer<'c> {
 }
 
 /// Receives a value, and returns the address of its sender.
-fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, Address), Error> {
+pub(super) fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, Address), Error> {
     if !is_nothing_awaited() && wire != Wire::Segments {
-        return value_of(mpi, Waiting::new(from, T::KEPT).wait(mpi)?);
+        return value_of(mpi, Waiting::new(mpi, from, T::KEPT)?.wait(mpi)?);
     }
     if let (Some(plain), Transfer::Whole(making)) = (const { fixed::<T>() }, wire.transfer()) {
         let mut value = MaybeUninit::uninit();
@@ -252,101 +252,17 @@ fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, 
 
 /// Receives a value if a message has arrived that no started receive takes, and returns the address of its
 /// sender.
-fn arrived_value<T: FromMessage>(mpi: &Usable, from: Address) -> Result<Option<(T, Address)>, Error> {
+pub(super) fn arrived_value<T: FromMessage>(
+    mpi: &Usable,
+    from: Address,
+) -> Result<Option<(T, Address)>, Error> {
     if !is_nothing_awaited() {
-        let waiting = Waiting::new(from, T::KEPT);
+        let waiting = Waiting::new(mpi, from, T::KEPT)?;
         return if waiting.is_done(mpi) { value_of(mpi, waiting.wait(mpi)?).map(Some) } else { Ok(None) };
     }
     let Some(matched) = Matched::look_for(mpi, from)? else { return Ok(None) };
     let sender = matched.sender();
     Ok(Some((arrive(mpi, matched)?, sender)))
-}
-
-/// All ranks of a communicator, to receive from whichever sends (`MPI_ANY_SOURCE`).
-///
-/// ```no_run
-/// use dtype_runtime::{Peer, Result, run};
-///
-/// fn main() {
-///     run(|world| -> Result {
-///         if world.rank() == 0 {
-///             for _ in 1..world.size() {
-///                 let (name, from): (String, Peer) = world.any().receive()?;
-///                 from.send(&format!("hello, {name}"))?;
-///             }
-///         } else {
-///             world.peer(0).send(&format!("rank {}", world.rank()))?;
-///             println!("{}", world.peer(0).receive::<String>()?);
-///         }
-///         Ok(())
-///     });
-/// }
-/// ```
-#[derive(Clone, Copy)]
-pub struct Any<'c> {
-    channel: Channel,
-    tag: Option<Tag>,
-    communicator: PhantomData<&'c ()>,
-}
-
-impl<'c> Any<'c> {
-    pub(super) fn new(channel: Channel) -> Self {
-        Self { channel, tag: None, communicator: PhantomData }
-    }
-
-    /// Receives with this tag.
-    #[must_use]
-    pub fn tag(mut self, tag: Tag) -> Self {
-        self.tag = Some(tag);
-        self
-    }
-
-    fn source(&self, mpi: &Usable) -> Result<Address, Error> {
-        self.channel.address(mpi, None, self.tag)
-    }
-
-    fn sender(&self, sender: Address) -> Peer<'c> {
-        Peer::new(self.channel, usize::try_from(sender.rank).unwrap_or(usize::MAX))
-    }
-
-    /// Receives a value from any rank, and returns the rank as well.
-    ///
-    /// # Errors
-    /// The errors of [`Peer::receive`].
-    pub fn receive<T: FromMessage>(&self) -> Result<(T, Peer<'c>), Error> {
-        let mpi = &ready()?;
-        let (value, sender) = value(mpi, Wire::Auto, self.source(mpi)?)?;
-        Ok((value, self.sender(sender)))
-    }
-
-    /// Receives a message from any rank into memory that is there, and returns the rank.
-    ///
-    /// # Errors
-    /// The errors of [`Peer::receive_into`].
-    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<Peer<'c>, Error> {
-        let mpi = &ready()?;
-        let sender = place.incoming().receive(mpi, Wire::Auto, self.source(mpi)?)?;
-        Ok(self.sender(sender))
-    }
-
-    /// Receives a value if a message of any rank has arrived. Otherwise returns `None` at once.
-    ///
-    /// # Errors
-    /// The errors of [`Peer::receive`].
-    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<(T, Peer<'c>)>, Error> {
-        let mpi = &ready()?;
-        let found = arrived_value(mpi, self.source(mpi)?)?;
-        Ok(found.map(|(value, sender)| (value, self.sender(sender))))
-    }
-
-    /// Returns what has arrived from any rank, without receiving it, or `None` if there is nothing.
-    ///
-    /// # Errors
-    /// The errors of [`Peer::probe`].
-    pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
-        let mpi = &ready()?;
-        Arrived::look_for(mpi, self.channel, self.source(mpi)?)
-    }
 }
 
 /// A message that has arrived and has not been received (MPI 4.1 section 3.8).
@@ -356,7 +272,7 @@ pub struct Arrived<'c> {
 }
 
 impl<'c> Arrived<'c> {
-    fn look_for(mpi: &Usable, channel: Channel, from: Address) -> Result<Option<Self>, Error> {
+    pub(super) fn look_for(mpi: &Usable, channel: Channel, from: Address) -> Result<Option<Self>, Error> {
         let (sender, size) = loop {
             if !is_nothing_awaited() {
                 progress(mpi);
@@ -432,7 +348,7 @@ impl<'c> Starting<Peer<'c>> {
     pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>, Error> {
         let mpi = &ready()?;
         let from = self.0.source_of_any_size(mpi)?;
-        Ok(Pending::new(AwaitedValue::<T>(Waiting::new(from, T::KEPT), PhantomData)))
+        Ok(Pending::new(AwaitedValue::<T>(Waiting::new(mpi, from, T::KEPT)?, PhantomData)))
     }
 
     /// Starts to receive a message into memory that is there. The memory is borrowed until
@@ -486,7 +402,7 @@ impl State<()> for Receiving<'_> {
 
     fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
         meanwhile(mpi, || Ok(self.advance(mpi)))?;
-        self.outcome()
+        self.outcome().map(drop)
     }
 }
 
@@ -496,12 +412,6 @@ impl fmt::Debug for Peer<'_> {
             .field("rank", &self.rank)
             .field("tag", &self.options.tag)
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Any<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Any").field("tag", &self.tag).finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
 ///
 /// A message to send is free as soon as the transfer has been started. A place to receive into is borrowed
 /// until `finish`, and is written there. Dropping the transfer waits until its message has been sent, and
-/// gives up a receive. Forgetting it is harmless.
+/// gives up a receive. Forgetting it is sound: a forgotten receive takes a message that nobody gets.
 #[must_use = "nothing is received before `finish`"]
 pub struct Pending<'a, T = ()> {
     state: Box<dyn State<T> + 'a>,
@@ -52,12 +52,12 @@ impl<'a, T> Pending<'a, T> {
     }
 }
 
-/// The calls of a peer, of a communicator or of its neighbours that only start: what `start()` returns. Each
-/// gives a [`Pending`].
+/// The calls of a peer, a communicator, its neighbours or a file that only start: what `start()` returns.
+/// Each gives a [`Pending`].
 #[derive(Clone, Copy, Debug)]
 pub struct Starting<P>(pub(super) P);
 
-/// The calls of a peer, of a communicator or of its neighbours that are prepared: what `prepare()` returns.
+/// The calls of a peer, a communicator or its neighbours that are prepared: what `prepare()` returns.
 /// Each gives something that is run many times, such as a [`PreparedSend`](crate::PreparedSend).
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing<P>(pub(super) P);

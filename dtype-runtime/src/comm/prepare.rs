@@ -192,7 +192,7 @@ impl PreparedReceive {
         // A receive that was started before, by another call, takes the message first.
         if is_awaited(*from) {
             request.check_life()?;
-            return Ok(Pending::new(Awaiting(Waiting::new(*from, place.kept()), place)));
+            return Ok(Pending::new(Awaiting(Waiting::new(mpi, *from, place.kept())?, place)));
         }
         request.start(mpi)?;
         Ok(Pending::new(Receiving { request, descriptions: descriptions.as_deref(), place }))
@@ -226,7 +226,8 @@ impl State<()> for Receiving<'_> {
         if let (Some(descriptions), Ok(exact)) = (descriptions, place.split()) {
             descriptions.compare(mpi, exact, bytes, request.status(0))?;
         }
-        place.unpack(bytes)
+        let sender = request.status(0).MPI_SOURCE;
+        place.unpack(bytes).map_err(|error| error.sent_by(sender))
     }
 }
 

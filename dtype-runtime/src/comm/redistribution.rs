@@ -44,7 +44,7 @@ use crate::{
 ///         let rows = world.blocks([100, 80], [world.size(), 1]);
 ///         let columns = world.blocks([100, 80], [1, world.size()]);
 ///         let (own_rows, mut own_columns) = (rows.vec(0.5), columns.vec(0.0));
-///         let mut transpose = Redistribution::new(world, &rows, &columns)?;
+///         let mut transpose = world.prepare().redistribute(&rows, &columns)?;
 ///         for _ in 0..10 {
 ///             transpose.run(&own_rows, &mut own_columns)?;
 ///         }
@@ -78,14 +78,8 @@ struct Piece<T, const D: usize> {
 }
 
 impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
-    /// Plans a redistribution from the parts that this rank has to the parts that it will have. All ranks
-    /// must make this call.
-    ///
-    /// # Errors
-    /// `Argument`, on all ranks, if the parts are not those of arrays of equal sizes, if an element of the
-    /// destination is in no part of the source, or in several, or if a part is not within the array;
-    /// `Unsupported` on an intercommunicator; an error if an MPI call fails.
-    pub fn new<C, A, B>(communicator: &Comm<C>, from: &A, to: &B) -> Result<Self, Error>
+    /// Plans a redistribution: see [`Preparing::redistribute`](super::Preparing::redistribute).
+    pub(super) fn new<C, A, B>(communicator: &Comm<C>, from: &A, to: &B) -> Result<Self, Error>
     where
         C: Handle,
         A: Distributed<D> + ?Sized,

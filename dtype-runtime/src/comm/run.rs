@@ -1,11 +1,15 @@
 //! The frame of a program.
 
-use std::{fmt, process, thread};
+use std::{
+    fmt,
+    io::{self, Write as _},
+    process, thread,
+};
 
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 
 use super::Comm;
-use crate::transfer::unwinding::begin_run;
+use crate::transfer::{frame::checks, unwinding::begin_run};
 
 /// Initializes MPI, runs a program on all ranks, and ends MPI.
 ///
@@ -24,6 +28,9 @@ use crate::transfer::unwinding::begin_run;
 ///     });
 /// }
 /// ```
+///
+/// With `DTYPE_CHECK=1`, the communicator is [attached](Comm::attach), so that the base types of messages are
+/// compared.
 ///
 /// If the program must do more before or after, or calls MPI from several threads, initialize MPI with rsmpi,
 /// and use `Comm::from(universe.world())`.
@@ -46,8 +53,21 @@ pub fn run<E: fmt::Display>(program: impl FnOnce(&Comm) -> Result<(), E>) {
     begin_run();
     let _ends_job = EndsJob;
     let world = Comm::from(universe.world());
-    if let Err(error) = program(&world) {
-        eprintln!("rank {}: {error}", world.rank());
-        world.abort(1);
+    if checks()
+        && let Err(error) = world.attach()
+    {
+        end(&world, &error);
     }
+    if let Err(error) = program(&world) {
+        end(&world, &error);
+    }
+}
+
+/// Prints the error of this rank, and ends the job. The line is written at once, so that those of several
+/// ranks do not mix.
+fn end(world: &Comm, error: &dyn fmt::Display) -> ! {
+    let line = format!("rank {}: {error}\n", world.rank());
+    // Without a place to print to, the job ends all the same.
+    let _ = io::stderr().write_all(line.as_bytes());
+    world.abort(1)
 }

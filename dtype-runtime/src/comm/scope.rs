@@ -87,7 +87,7 @@ impl<C: Handle> Comm<C> {
         let mut first = sent;
         for transfer in transfers {
             if let Transfer::Receive(receiving) = transfer {
-                first = first.and(receiving.outcome());
+                first = first.and(receiving.outcome().map(drop));
             }
         }
         first.map(|()| value)

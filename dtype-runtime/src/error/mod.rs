@@ -56,7 +56,7 @@ pub enum Error {
     Selection(#[from] SelectionError),
     /// An array of the program has another shape than the array of the layout.
     #[doc(hidden)]
-    #[error("the layout is part of an array of shape {expected:?}, but this array has shape {found:?}")]
+    #[error("the layout or part is of an array of shape {expected:?}, but this array has shape {found:?}")]
     Shape {
         /// The lengths of the dimensions of the layout's array.
         expected: Vec<usize>,
@@ -191,7 +191,8 @@ pub enum Error {
     /// A message has another size than its destination. Nothing has been written.
     #[doc(hidden)]
     #[error(
-        "the message{} has {}{}: sender and receiver must have the same number of values",
+        "the message{} has {}{}: sender and receiver must have the same number of \
+         values of the same type",
         sender(*from),
         found.map_or("more than its destination, which has ".to_owned(), |found| {
             format!("{}, but its destination has ", size(found, *value))
@@ -209,9 +210,9 @@ pub enum Error {
         /// known.
         from: Option<(i32, i32)>,
     },
-    /// The communicator of a prepared message has been freed.
+    /// The communicator of a message that was prepared or started has been freed.
     #[doc(hidden)]
-    #[error("the communicator of this prepared message has been freed: prepare messages on one that lives")]
+    #[error("the communicator of this message has been freed: prepare and start messages on one that lives")]
     Freed,
     /// A receive that was not started cannot be finished.
     #[doc(hidden)]

@@ -14,22 +14,14 @@ use super::{
 };
 use crate::{Error, types::MpiDatatype};
 
-/// The parts of a global array that one rank has. A rank may have one part, several, or none.
-///
-/// | type | parts |
-/// |---|---|
-/// | [`Part`](super::Part) | the elements of one rank of a grid, in an array that may have ghost cells |
-/// | [`Darray`] | the elements of one process of a grid, in an array of just these elements |
-/// | [`Subarray`] | a box, in an array of its size |
-/// | [`Placed`] | a box within a larger local array, for example with ghost cells around it |
-/// | a slice, array or `Vec` of these | several parts, each in an array of its own |
-///
-/// Only this crate implements the trait.
+/// The parts of a global array that one rank has: see [`Comm::redistribute`](crate::Comm::redistribute). Only
+/// this crate implements the trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no distribution of an array of {D} dimensions",
     label = "not the parts of a rank",
     note = "a rank's parts are a `Darray`, a `Subarray`, a `Placed`, or a list of one of these"
 )]
+#[doc(hidden)]
 pub trait Distributed<const D: usize> {
     /// Returns the parts.
     ///

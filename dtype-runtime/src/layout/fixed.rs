@@ -59,6 +59,7 @@ pub struct StaticLayout<S>(PhantomData<fn() -> S>);
 /// # Safety
 /// The conditions of [`Layout`] hold for the items that both traits have. `entry` always returns the same
 /// entry, made for this type.
+#[doc(hidden)]
 pub unsafe trait Selection: 'static {
     /// The element type of the array.
     type Element: MpiDatatype;

@@ -29,6 +29,7 @@ pub enum Fields {}
     label = "selects parts of elements",
     note = "compute on the array itself, or copy the selected values with `pack` and `unpack`"
 )]
+#[doc(hidden)]
 pub unsafe trait WholeElements {}
 
 // SAFETY: `DynamicLayout::new` checks this, and `layout!` names this kind only for layouts without paths.

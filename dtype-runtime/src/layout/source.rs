@@ -85,6 +85,7 @@ pub unsafe trait ArrayLikeMut<T, Shape: ?Sized>: ArrayLike<T, Shape> {
 }
 
 /// The error type of the shape check. It determines the return type of [`Layout::of`](crate::Layout::of).
+#[doc(hidden)]
 pub trait Mismatch: Sized {
     /// The return type: the view itself, or a `Result` of it.
     type Outcome<V>;

@@ -92,7 +92,7 @@ pub use traits::{FromMessage, MpiMessage};
 #[doc(hidden)]
 pub use whole::Message;
 #[cfg(feature = "mpi")]
-pub(crate) use whole::is_message;
+pub(crate) use whole::{TRAILER, is_message};
 pub use writer::Writer;
 #[cfg(feature = "mpi")]
 pub(crate) use writer::{keep, spare};

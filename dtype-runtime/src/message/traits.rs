@@ -92,7 +92,7 @@ pub trait MpiMessage {
             and whose fields with `#[mpi(skip)]` implement `Default`",
     note = "a type that borrows where its definition does not show it can be sent: `#[mpi(send_only)]`",
     note = "a slice or a view is filled by the calls with `_into`, such as `receive_into(&mut slice)` and \
-            `all_gather_into(&slice, &mut all)`"
+            `all_gather_into(&slice, &mut all)`; a list of views is sent by `all_to_all_into`"
 )]
 pub trait FromMessage: MpiMessage + Sized {
     /// `true` if a message that is received into a value must have exactly the size of the value; otherwise

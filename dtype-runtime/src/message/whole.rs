@@ -9,7 +9,7 @@ use super::{
 use crate::Error;
 
 /// The size of the trailer in bytes.
-pub(super) const TRAILER: usize = 32;
+pub(crate) const TRAILER: usize = 32;
 
 /// The mark of messages of this version, as a number in the byte order of the machine.
 const MARK: u32 = u32::from_be_bytes(*b"dty\x01");
@@ -60,10 +60,18 @@ impl Trailer {
     }
 }
 
-/// Returns `true` if bytes end as a message of this version does.
+/// Returns `true` if `length` bytes, whose last ones are `end`, end as a message of this version does, and
+/// the sizes in the trailer fit. Numbers of a program end so only if they were made of a message.
 #[cfg(feature = "mpi")]
-pub(crate) fn is_message(bytes: &[u8]) -> bool {
-    bytes.len() >= TRAILER && bytes.ends_with(&MARK.to_ne_bytes())
+#[inline]
+pub(crate) fn is_message(end: &[u8], length: usize) -> bool {
+    if !end.ends_with(&MARK.to_ne_bytes()) {
+        return false;
+    }
+    let trailer = end.split_last_chunk().and_then(|(_, trailer)| Trailer::read(trailer).ok());
+    let named = trailer.and_then(|trailer| trailer.in_band.checked_add(trailer.front_size));
+    let named = named.and_then(|named| named.checked_add(TRAILER as u64));
+    named.is_some_and(|named| named <= length as u64)
 }
 
 /// A message that has arrived, in memory of its own or not.

@@ -5,7 +5,7 @@
 //! tables that were measured between the ranks, and the companion for the messages of halos.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
@@ -131,15 +131,35 @@ struct Kept {
     is_companion: bool,
 }
 
-/// The life of a communicator of the program, for what is prepared on it and may outlive it.
+/// The life of a communicator of the program, for what is prepared or started on it and may outlive it.
+#[derive(Clone)]
 pub(crate) struct Life(Weak<()>);
+
+thread_local! {
+    /// The last communicator that this thread asked about, and its life.
+    static LAST_LIFE: RefCell<Option<(MPI_Comm, Life)>> = const { RefCell::new(None) };
+}
 
 impl Life {
     /// Returns the life of a communicator.
     pub fn of(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        // A later communicator may have the same handle, but then this life has ended.
+        let last = LAST_LIFE.with_borrow(|last| {
+            last.clone().filter(|(known, life)| *known == communicator && life.is_alive())
+        });
+        if let Some((_, life)) = last {
+            return Ok(life);
+        }
         let mut life = Weak::new();
         keep(mpi, communicator, |kept| life = Arc::downgrade(kept.life.get_or_insert_default()))?;
-        Ok(Self(life))
+        let life = Self(life);
+        LAST_LIFE.set(Some((communicator, life.clone())));
+        Ok(life)
+    }
+
+    /// Returns `false` if the communicator has been freed.
+    pub fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
     }
 
     /// Returns `None` if the communicator has been freed. Otherwise it is not freed before the result is

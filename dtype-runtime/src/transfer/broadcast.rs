@@ -9,7 +9,7 @@ use std::{ops::Range, os::raw::c_int};
 use ::mpi::ffi::MPI_Comm;
 
 use super::{
-    frame::{draw, fits},
+    frame::{are_plain, draw, fits},
     members::{Members, Rooted},
     parts::Form,
     sendable::sealed::{Read, Write},
@@ -215,6 +215,9 @@ impl<'a, M: Write + ?Sized> Receiving<'a, M> {
         }
         let (packed, behind) = part.split_at(bytes.len());
         let sealed = form.unseal(self.message, bytes.clone(), drawn, behind, root);
+        let value = if bytes.end == self.size { self.message.step() } else { 1 };
+        let sealed =
+            sealed.and_then(|()| are_plain(value, packed, self.size).map_err(|error| error.sent_by(root)));
         let taken = sealed.and_then(|()| match &mut self.whole {
             Some(whole) => {
                 whole[bytes].copy_from_slice(packed);

@@ -55,7 +55,7 @@ pub(crate) fn failed(bytes: &[u8]) -> Option<Error> {
     static FAILED: OnceLock<Vec<u8>> = OnceLock::new();
     let failed =
         || FAILED.get_or_init(|| Encoded::of(&Failed, false).map_or(Vec::new(), Encoded::into_bytes));
-    (is_message(bytes) && bytes == failed())
+    (is_message(bytes, bytes.len()) && bytes == failed())
         .then(|| malformed("that rank had no value to send, and got an error itself"))
 }
 

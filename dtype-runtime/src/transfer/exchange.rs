@@ -280,7 +280,7 @@ impl<'a> Started<'a> {
         meanwhile(mpi, || Ok(self.is_done(mpi)))?;
         let outcomes = mem::take(&mut self.receives)
             .into_iter()
-            .map(|(rank, receiving)| receiving.outcome().map_err(|error| misfit(error, rank)));
+            .map(|(rank, receiving)| receiving.outcome().map(drop).map_err(|error| misfit(error, rank)));
         outcomes.fold(self.sent.clone(), Result::and)
     }
 }

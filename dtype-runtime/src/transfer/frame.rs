@@ -21,7 +21,10 @@ use std::{
 use ::mpi::ffi::MPI_Status;
 
 use super::sendable::sealed::Read;
-use crate::Error;
+use crate::{
+    Error,
+    message::{is_message, malformed},
+};
 
 /// The environment variable of the checked mode.
 const VARIABLE: &str = "DTYPE_CHECK";
@@ -181,6 +184,17 @@ pub(crate) fn accepted_description<M: Read + ?Sized>(
 ) -> Result<(), Error> {
     compare_described(message, description, status)?;
     fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
+}
+
+/// Checks that `length` bytes for plain values of this size, whose last ones are `end`, are not an owned
+/// message. Values of one byte may be those of a message that the program has made.
+#[inline]
+pub(crate) fn are_plain(value: usize, end: &[u8], length: usize) -> Result<(), Error> {
+    if value > 1 && is_message(end, length) {
+        let reason = "it holds an owned value, such as a `String` or an `Option`: receive that type";
+        return Err(malformed(reason));
+    }
+    Ok(())
 }
 
 /// Checks that `found` packed bytes fit a message. `from` is the rank that sent them and the tag; `None` in a

@@ -11,7 +11,7 @@ use super::{
     attach::descriptions_on,
     blocks::MemoryBlocks,
     carried::{Carried, NOT_STARTED, carried, failed},
-    frame::{checks, fits},
+    frame::{are_plain, checks, fits},
     making::Transfer,
     owned::{self, LONG},
     receive::{Posted, is_of, receive},
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     Error, FromMessage,
-    message::{Message, OwnedMemory, PlainValues, PlainValuesMut, is_message, malformed},
+    message::{Message, OwnedMemory, PlainValues, PlainValuesMut, malformed},
     mpi::Usable,
     types::ValueType,
 };
@@ -171,7 +171,10 @@ impl<'a> Incoming<'a> {
     /// Writes a message that a prepared call has brought.
     pub(crate) fn unpack(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match self.split() {
-            Ok(exact) => exact.unpack(bytes),
+            Ok(exact) => {
+                are_plain(exact.step(), bytes, bytes.len())?;
+                exact.unpack(bytes)
+            }
             Err(value) => made_into(bytes, value),
         }
     }
@@ -179,7 +182,7 @@ impl<'a> Incoming<'a> {
     /// Receives a message, and returns the address of the sender.
     pub(crate) fn receive(&mut self, mpi: &Usable, wire: Wire, from: Address) -> Result<Address, Error> {
         if !is_nothing_awaited() && wire != Wire::Segments {
-            let found = Waiting::new(from, self.kept()).wait(mpi)?;
+            let found = Waiting::new(mpi, from, self.kept())?.wait(mpi)?;
             return self.take(mpi, found);
         }
         match self.split() {
@@ -217,6 +220,7 @@ impl<'a> Incoming<'a> {
                     descriptions.compare(mpi, exact, bytes, &status)?;
                 }
                 fits(exact, bytes.len(), Some((sender.rank, sender.tag)))?;
+                are_plain(exact.step(), bytes, bytes.len())?;
                 exact.unpack(bytes)
             }),
             Err(value) => {
@@ -231,11 +235,13 @@ impl<'a> Incoming<'a> {
     }
 }
 
+const NOT_RECEIVED: Error = Error::NotStarted { what: "the receive" };
+
 /// A receive that has been started, into a place.
 pub(crate) struct Receiving<'a> {
     place: Incoming<'a>,
     how: How,
-    outcome: Option<Result<(), Error>>,
+    outcome: Option<Result<Address, Error>>,
 }
 
 /// The way in which a message is received into a place.
@@ -263,7 +269,7 @@ impl<'a> Receiving<'a> {
         let kept = place.kept();
         let how = match place.split() {
             Ok(exact) if !is_awaited(from) => How::Posted(Posted::new(mpi, exact, from)?),
-            _ => How::Awaited(Waiting::new(from, kept)),
+            _ => How::Awaited(Waiting::new(mpi, from, kept)?),
         };
         Ok(Self { place, how, outcome: None })
     }
@@ -274,11 +280,11 @@ impl<'a> Receiving<'a> {
         if outcome.is_none() {
             *outcome = match how {
                 How::Posted(posted) => match place.split() {
-                    Ok(exact) => posted.advance(mpi, exact).map(|done| done.map(|_| ())).transpose(),
-                    Err(_) => Some(Ok(())),
+                    Ok(exact) => posted.advance(mpi, exact).transpose(),
+                    Err(_) => Some(Err(NOT_RECEIVED)),
                 },
                 How::Awaited(waiting) if waiting.is_done(mpi) => {
-                    Some(waiting.wait(mpi).and_then(|found| place.take(mpi, found)).map(|_| ()))
+                    Some(waiting.wait(mpi).and_then(|found| place.take(mpi, found)))
                 }
                 How::Awaited(_) => None,
             };
@@ -286,9 +292,9 @@ impl<'a> Receiving<'a> {
         outcome.is_some()
     }
 
-    /// Returns the outcome of a receive that is complete.
-    pub(crate) fn outcome(self) -> Result<(), Error> {
-        self.outcome.unwrap_or(Err(Error::NotStarted { what: "the receive" }))
+    /// Returns the outcome of a receive that is complete: the address of the sender.
+    pub(crate) fn outcome(self) -> Result<Address, Error> {
+        self.outcome.unwrap_or(Err(NOT_RECEIVED))
     }
 }
 
@@ -369,12 +375,9 @@ fn packed<R>(
     failed(message.bytes()).map_or(Ok(()), Err)?;
     let Some(of) = values else { return make(message) };
     let (size, found) = (of.facts.wire_size, message.bytes().len());
+    are_plain(size, message.bytes(), found)?;
     if !is_whole(of, found) {
-        return Err(if is_message(message.bytes()) {
-            malformed("it holds an owned value, such as a `String` or an `Option`: receive that type")
-        } else {
-            PackError::Length { what: (of.name)(), expected: size, found }.into()
-        });
+        return Err(PackError::Length { what: (of.name)(), expected: size, found }.into());
     }
     if of.facts.has_blocks() {
         let packed = MemoryBlocks::of_values(of)?.to_packed(message.bytes())?;

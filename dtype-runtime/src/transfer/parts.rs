@@ -10,7 +10,7 @@ use dtype_engine::Error as PackError;
 use super::{
     bytes::Bytes,
     carried::failed,
-    frame::{break_seal, fits, seal, seal_size, unseal},
+    frame::{are_plain, break_seal, fits, seal, seal_size, unseal},
     incoming::{Incoming, made_into},
     sendable::{
         pack_with_room,
@@ -82,6 +82,7 @@ impl Form {
     ) -> Result<(), Error> {
         let (packed, behind) = part.split_at(into.packed_size());
         self.unseal(into, 0..packed.len(), drawn, behind, rank)?;
+        are_plain(into.step(), packed, packed.len())?;
         into.unpack(packed)
     }
 
@@ -332,6 +333,8 @@ impl Parts {
             let packed = start..start + range.len();
             start = packed.end;
             self.form.unseal(message, packed, drawn, &all[range.end..], rank as c_int)?;
+            let part = &all[range];
+            are_plain(message.step(), part, part.len()).map_err(|error| error.sent_by(rank as c_int))?;
         }
         if message.any_pattern() {
             let mut start = 0;
@@ -388,6 +391,7 @@ impl Parts {
                     let fits = fits(exact, packed.len(), None);
                     fits.map_err(|error| failed(packed).map_or(error, |error| error.sent_by(rank)))?;
                     self.form.unseal(exact, whole, drawn, behind, rank)?;
+                    are_plain(exact.step(), packed, packed.len()).map_err(|error| error.sent_by(rank))?;
                 }
                 Err(value) => {
                     let values = value.values();

@@ -11,7 +11,7 @@ use super::{
     auto::is_typed,
     bytes::Bytes,
     descriptions::Descriptions,
-    frame::{checks, fits},
+    frame::{are_plain, checks, fits},
     making::{Making, is_faster_typed},
     request::{Matched, Outcome, Request, Room, size_of},
     sendable::{
@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Error,
+    message::TRAILER,
     mpi::{Usable, checked, is_truncation, running},
 };
 
@@ -101,29 +102,41 @@ fn take<M: Write + ?Sized>(
     making: Making,
     message: &mut M,
 ) -> Result<(), Error> {
-    let size = matched.size;
+    let (size, sender) = (matched.size, matched.sender());
     if size == message.packed_size() && message.any_pattern() && !checks() {
         if let Some(Span { place, .. }) = message.span_mut() {
             let bytes = Bytes::of(size)?;
             // SAFETY: 1 and 2, since the span is borrowed mutably, has exactly `size` bytes, and any pattern
             // may be written there.
-            return unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) };
+            unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) }?;
+            return is_plain(message, sender);
         }
         let typed = match making {
             // Values of one base type: MPICH does not receive packed bytes with the datatype of a struct.
             Making::Typed => message.spacing().is_some(),
-            Making::Fastest => is_typed(mpi, message, matched.sender()).unwrap_or(false),
+            Making::Fastest => is_typed(mpi, message, sender).unwrap_or(false),
             Making::Packed | Making::InPlace => false,
         };
         if typed && let Ok(typed) = message.typed_mut() {
             // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has
             // exactly `size` bytes.
-            return unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) };
+            unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) }?;
+            return is_plain(message, sender);
         }
     }
-    let (status, descriptions) = (matched.status, descriptions_on(mpi, matched.sender().communicator)?);
+    let (status, descriptions) = (matched.status, descriptions_on(mpi, sender.communicator)?);
     let arrived = matched.receive(mpi)?;
     unpack(mpi, message, &arrived[..size], &status, descriptions.as_deref())
+}
+
+/// Checks that what MPI has written are plain values.
+fn is_plain<M: Read + ?Sized>(message: &M, sender: Address) -> Result<(), Error> {
+    let (size, mut end) = (message.packed_size(), [0; TRAILER]);
+    if size < TRAILER {
+        return Ok(());
+    }
+    message.pack_range(size - TRAILER..size, &mut end)?;
+    are_plain(message.step(), &end, size).map_err(|error| error.sent_by(sender.rank))
 }
 
 /// Unpacks a message if its size fits, and its description matches if there is one.
@@ -138,6 +151,7 @@ fn unpack<M: Write + ?Sized>(
         descriptions.compare(mpi, message, arrived, status)?;
     }
     fits(message, arrived.len(), Some((status.MPI_SOURCE, status.MPI_TAG)))?;
+    are_plain(message.step(), arrived, arrived.len()).map_err(|error| error.sent_by(status.MPI_SOURCE))?;
     message.unpack(arrived)
 }
 

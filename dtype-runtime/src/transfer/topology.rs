@@ -1,6 +1,6 @@
 //! Topologies of communicators, and the neighbours in them (MPI 4.1 chapter 8).
 
-use std::os::raw::c_int;
+use std::{hash::BuildHasher, os::raw::c_int};
 
 use ::mpi::{
     Rank,
@@ -9,9 +9,11 @@ use ::mpi::{
     traits::FromRaw,
 };
 
+use foldhash::fast::FixedState;
+
 use super::{
     address::Address,
-    agreement::together,
+    agreement::{reduce, together},
     attach::companion,
     exchange::{Around, Ends},
     members::intracommunicator,
@@ -35,6 +37,7 @@ pub(crate) fn graph(
     let named = strangers.next().map_or(Ok(()), |rank| Err(Error::Rank { rank: *rank, ranks }));
     let counts = named.and_then(|()| Ok([count_of(sources)?, count_of(destinations)?]));
     let [from, to] = together(mpi, raw, counts)?;
+    edges_agree(mpi, raw, sources, destinations)?;
     let mut graph = raw;
     called(mpi, "MPI_Dist_graph_create_adjacent", raw, || {
         // SAFETY: the lists have as many ranks as is said; edges have no weights; there is room for a handle.
@@ -55,6 +58,36 @@ pub(crate) fn graph(
     })?;
     // SAFETY: the communicator was just created, and is freed by its only owner.
     Ok(unsafe { SimpleCommunicator::from_raw(graph) })
+}
+
+/// Checks that each edge is a destination of the one rank and a source of the other: ranks would wait for
+/// ever for messages along an edge that only one of them knows. All ranks must make this call.
+fn edges_agree(mpi: &Usable, raw: MPI_Comm, sources: &[Rank], destinations: &[Rank]) -> Result<(), Error> {
+    let mut own = 0;
+    called(mpi, "MPI_Comm_rank", raw, || {
+        // SAFETY: the communicator is live; there is room for a number.
+        unsafe { mpi.MPI_Comm_rank(raw, &raw mut own) }
+    })?;
+    let sum = |edges: &mut dyn Iterator<Item = [Rank; 2]>| {
+        edges.map(|edge| FixedState::with_seed(0).hash_one(edge)).fold(0, u64::wrapping_add)
+    };
+    let received = sum(&mut sources.iter().map(|source| [*source, own]));
+    let sent = sum(&mut destinations.iter().map(|destination| [own, *destination]));
+    let numbers = [sources.len() as u64, destinations.len() as u64, sent.wrapping_sub(received)];
+    // SAFETY: a constant of the library.
+    let [sources, destinations, difference] = reduce(mpi, raw, numbers, unsafe { ffi::RSMPI_SUM })?;
+    if difference == 0 {
+        return Ok(());
+    }
+    Err(Error::Parameter {
+        shape: "a graph",
+        parameter: "the number of all sources".to_owned(),
+        value: sources.into(),
+        requirement: format!(
+            "{destinations}, the number of all destinations, and the same edges: if a rank names another as \
+             a destination, that one names it as a source"
+        ),
+    })
 }
 
 /// Asks a communicator for the neighbours of this rank. All ranks must make this call.

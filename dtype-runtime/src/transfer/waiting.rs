@@ -17,6 +17,7 @@ use ::mpi::ffi::MPI_Status;
 
 use super::{
     address::{Address, any_rank, any_tag},
+    attach::Life,
     owned::{self, LONG},
     request::Matched,
 };
@@ -34,6 +35,8 @@ thread_local! {
 /// A receive that has been started.
 struct Slot {
     from: Address,
+    /// The life of the communicator: the program may forget the receive, and free the communicator.
+    life: Life,
     /// The alignment of memory that can be kept.
     kept: usize,
     has_message: Cell<bool>,
@@ -93,7 +96,9 @@ fn settle(mpi: &Usable, all: &[Rc<Slot>], i: usize) {
     if slot.has_message.get() {
         return;
     }
-    let found = match look_for(mpi, all, i) {
+    // Held until the message has been received.
+    let held = slot.life.hold();
+    let found = match held.as_ref().ok_or(Error::Freed).and_then(|_| look_for(mpi, all, i)) {
         Ok(None) => return,
         Ok(Some(matched)) => slot.receive(mpi, matched),
         Err(error) => Err(error),
@@ -126,6 +131,7 @@ impl Slot {
         let meets = |own: i32, other: i32, any: i32| own == other || own == any || other == any;
         !self.has_message.get()
             && self.from.communicator == from.communicator
+            && self.life.is_alive()
             && meets(self.from.rank, from.rank, any_rank())
             && meets(self.from.tag, from.tag, any_tag())
     }
@@ -144,10 +150,12 @@ impl Slot {
 
 impl Waiting {
     /// Starts a receive.
-    pub fn new(from: Address, kept: usize) -> Self {
-        let slot = Rc::new(Slot { from, kept, has_message: Cell::new(false), found: RefCell::new(None) });
+    pub fn new(mpi: &Usable, from: Address, kept: usize) -> Result<Self, Error> {
+        let life = Life::of(mpi, from.communicator)?;
+        let (has_message, found) = (Cell::new(false), RefCell::new(None));
+        let slot = Rc::new(Slot { from, life, kept, has_message, found });
         ALL.with_borrow_mut(|all| all.push(Rc::downgrade(&slot)));
-        Self(slot)
+        Ok(Self(slot))
     }
 
     /// Returns `true` if the message has arrived.

@@ -60,6 +60,7 @@ pub unsafe trait AnyPattern {
     label = "rsmpi may build values from received bytes, in which these fields are not initialized",
     note = "pass `T::buffer(&values)` or `T::buffer_mut(&mut values)` instead of the values"
 )]
+#[doc(hidden)]
 pub unsafe trait Complete {
     /// See [`Ours`].
     #[doc(hidden)]

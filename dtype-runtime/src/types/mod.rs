@@ -1,8 +1,7 @@
 //! Types that MPI can carry: the trait, the marks for rsmpi, and buffers of values.
 //!
-//! [`MpiDatatype`] is derived. [`AnyPattern`] and [`Complete`] are bounds for generic code that passes values
-//! to rsmpi's own calls. `T::buffer` and `T::buffer_mut` (with the feature `mpi`) return `Values` and
-//! `ValuesMut`.
+//! [`MpiDatatype`] is derived. [`AnyPattern`] is a bound for generic code whose values MPI itself writes, as
+//! in windows. `T::buffer` and `T::buffer_mut` (with the feature `mpi`) return `Values` and `ValuesMut`.
 
 // The files: `datatype`, the trait; `base`, its implementations for types of other crates; `fields` and
 // `facts`, constants about structs and other types; `entry`, everything that is computed once from a type or

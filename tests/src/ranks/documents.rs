@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use dtype_runtime::{
-    Comm, DynamicLayout, Error, ErrorKind, MpiDatatype, MpiMessage, Redistribution, Result, Wire,
+    Comm, DynamicLayout, Error, ErrorKind, MpiDatatype, MpiMessage, Peer, Result, Wire,
     comm::Lock,
     decode, layout,
     layout::{Darray, Halo},
@@ -67,9 +67,12 @@ fn calls(world: &World<'_>) -> Result {
         world.peer(1).start().send(&x)?.finish()?;
         let long = vec![x; 100_000];
         world.scope(|scope| scope.peer(1).send(&long))?;
-        let (task, from) = world.any().receive()?;
-        equal(task, Some(Task::default()));
+        let (task, from): (Task, Peer) = world.any().receive()?;
+        equal(task, Task::default());
         equal(from.rank(), 1);
+        let sending = world.peer(1).start().send(&x)?;
+        equal(from.receive()?, x);
+        sending.finish()?;
     } else if rank == 1 {
         let there = world.peer(0);
         equal(there.tag(7).receive()?, 0.5);
@@ -82,7 +85,9 @@ fn calls(world: &World<'_>) -> Result {
         };
         equal(received, 0.5);
         equal(there.receive()?, vec![0.5; 100_000]);
-        there.send(&Some(Task::default()))?;
+        there.send(&Task::default())?;
+        there.send(&0.5)?;
+        equal(there.receive()?, 0.5);
     }
     // Otherwise, what follows could be received from any rank, too.
     world.barrier();
@@ -90,20 +95,25 @@ fn calls(world: &World<'_>) -> Result {
     let (x, mut y) = (rank, 0);
     world.exchange([(next, &x)], [(previous, &mut y)])?;
     equal(y, previous);
-    let value = (rank == 0).then(Task::default);
-    equal(world.broadcast(0, value)?, Task::default());
+    let mut a = [rank, rank, 0];
+    let (last, ghost) = (layout!(usize[3] => [1]), layout!(usize[3] => [2]));
+    let (reads, mut writes) = layout::split(&mut a, &[last], &[ghost])?;
+    world.exchange([(next, &reads[0])], [(previous, &mut writes[0])])?;
+    equal(a, [rank, rank, previous]);
+    let x = 0.5;
+    equal(world.broadcast(0, (world.rank() == 0).then_some(x))?, x);
+    let x = rank;
     equal(world.gather(0, &x)?, (rank == 0).then(|| (0..size).collect()));
     equal(world.all_gather(&x)?, (0..size).collect());
-    let values: Option<Vec<_>> = (rank == 0).then(|| (0..size).collect());
-    let values = values.as_deref();
-    equal(world.scatter(0, values)?, rank);
+    let values: Vec<_> = (0..size).collect();
+    equal(world.scatter(0, (world.rank() == 0).then_some(&values[..]))?, rank);
     let vectors: Vec<_> = (0..size).map(|other| vec![rank; other]).collect();
     equal(world.all_to_all(&vectors)?, (0..size).map(|other| vec![other; rank]).collect());
     let (views, mut places) = (vec![[rank; 3]; size], vec![[0; 3]; size]);
     world.all_to_all_into(&views, &mut places)?;
     equal(places, (0..size).map(|other| [other; 3]).collect());
     let x = rank as f64;
-    equal(world.all_reduce(&x, |a, b| a.max(*b))?, (size - 1) as f64);
+    equal(world.all_reduce(&x, |a, b| (*a).max(*b))?, (size - 1) as f64);
     equal(world.reduce(0, &x, |a, b| a.max(*b))?, (rank == 0).then_some((size - 1) as f64));
     equal(world.scan(&x, |a, b| a.max(*b))?, x);
     equal(world.scan_before(&x, |a, b| a.max(*b))?, (rank > 0).then_some(x - 1.0));
@@ -122,8 +132,9 @@ fn shared(world: &World<'_>) -> Result {
 
     let part = grid.blocks([3 * size], [size]).ghosts(1);
     let mut cells = part.vec(rank);
-    let mut halo = grid.halo::<usize, 1>(&part)?;
+    let mut halo = grid.halo(&part)?;
     let mut pending = halo.start(&mut cells)?;
+    equal(pending.cells().interior(), [2..3]);
     equal(pending.cells()[[2]], rank);
     pending.finish()?;
     equal((cells[0], cells[4]), (destinations[0], sources[0]));
@@ -313,7 +324,7 @@ fn arrays(world: &World<'_>) -> Result {
     let columns = Darray::blocks(rank, [8, 6], [1, ranks]);
     let [a, mut b] = [&rows, &columns]
         .map(|part| part.local_sizes().map(|[height, width]| vec![rank; height * width]).unwrap_or_default());
-    Redistribution::new(world, &rows, &columns)?.run(&a, &mut b)?;
+    world.prepare().redistribute(&rows, &columns)?.run(&a, &mut b)?;
     equal(b.first().copied(), (!b.is_empty()).then_some(0));
 
     // Column `i` goes to rank `i`.

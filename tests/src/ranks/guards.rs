@@ -6,9 +6,7 @@
 
 use std::{cell::Cell, mem, os::raw::c_int, path::PathBuf};
 
-use dtype_runtime::{
-    Comm, Error, File, Peer, Pending, Redistribution, Wire, comm::PendingHalo, layout::Darray,
-};
+use dtype_runtime::{Comm, Error, File, Peer, Pending, Wire, comm::PendingHalo, layout::Darray};
 use mpi::{
     Tag,
     topology::{CartesianCommunicator, SimpleCommunicator},
@@ -414,7 +412,7 @@ const COLLECTIVE: &[Kind] = &[
             let to = Darray::blocks((rank + size - 1) % size, [3 * size], [size]);
             let into = leaked(vec![0; 3]);
             let place: *const [u64] = &raw const into[..];
-            let redistribution = leaked(Redistribution::new(ring.world, &from, &to).unwrap());
+            let redistribution = leaked(ring.world.prepare().redistribute(&from, &to).unwrap());
             let life = redistribution.start(&ring.own()[..], into.as_mut_slice()).unwrap();
             Started::with(life, place)
         },
@@ -425,7 +423,7 @@ const COLLECTIVE: &[Kind] = &[
         "a write to a file",
         |ring, _| {
             let at = 24 * ring.world.rank() as u64;
-            Started::new(ring.file.start_write_at(at, ring.own()).unwrap())
+            Started::new(ring.file.start().write_at(at, ring.own()).unwrap())
         },
         |_| {},
         &[Fault::None, Fault::Write],
@@ -434,7 +432,7 @@ const COLLECTIVE: &[Kind] = &[
         "a read from a file",
         |ring, _| {
             let at = 24 * ring.previous().rank() as u64;
-            Started::receiving(leaked([0; 3]), |into| ring.file.start_read_at(at, into).unwrap())
+            Started::receiving(leaked([0; 3]), |into| ring.file.start().read_at(at, into).unwrap())
         },
         |_| {},
         &[Fault::None],
@@ -445,7 +443,7 @@ const COLLECTIVE: &[Kind] = &[
             // Bytes of numbers, not all of which are 0 or 1.
             let at = 24 * ring.world.rank() as u64;
             let flags = leaked([Flag { is_set: false }; 24]);
-            Started::new(ring.file.start_read_at(at, &mut flags[..]).unwrap())
+            Started::new(ring.file.start().read_at(at, &mut flags[..]).unwrap())
         },
         |_| {},
         &[Fault::Value],

@@ -402,7 +402,7 @@ pub fn sources(world: &SimpleCommunicator) {
     let mut short = vec![own; 11];
     assert_eq!(
         exchange.exchange(&mut short).map_err(wrong).unwrap_err(),
-        "the layout is part of an array of shape [4, 3], but this array has shape [11]"
+        "the layout or part is of an array of shape [4, 3], but this array has shape [11]"
     );
     assert_eq!(
         Halo::new([4], 1).on::<f64>(&communicator).map(|_| ()).map_err(wrong).unwrap_err(),

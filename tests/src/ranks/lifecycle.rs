@@ -8,7 +8,11 @@ use std::{
 };
 
 use dtype_runtime::{
-    Comm, Error, MpiDatatype, Pending, Wire, comm::Handle, decode, decode::normalize, in_session, layout,
+    Comm, Error, MpiDatatype, Pending, Wire,
+    comm::{Handle, in_session},
+    decode,
+    decode::normalize,
+    layout,
 };
 use dtype_tests::is_intel;
 use mpi::{

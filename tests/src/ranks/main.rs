@@ -33,6 +33,7 @@ use wires::{host, hostile};
 fn main() {
     run(|name| match name {
         _ if name.starts_with("calls") => with_world(|world| calls::scenario(name, world)),
+        "checked-run" => calls::hostile::checked(),
         "panics" => calls::hostile::panics(&std::env::args().nth(2).unwrap_or_default()),
         "ring" => with_world(exchange::ring),
         "equivalents" => with_world(exchange::equivalents),

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, mem};
 
 use dtype_runtime::{
-    Comm, Error, FromMessage, MpiDatatype, Pending, Redistribution,
+    Comm, Error, FromMessage, MpiDatatype, Pending,
     layout::{ArrayOrder, Darray, Distributed, Distribution, Placed, Subarray},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
@@ -213,7 +213,7 @@ fn check<T: Element, const D: usize>(
     [from, to]: [&Own<D>; 2],
     name: &str,
 ) -> Result<(), Error> {
-    let mut moved = Redistribution::<T, D>::new(world, from.parts(), to.parts())?;
+    let mut moved = world.prepare().redistribute::<T, D, _, _>(from.parts(), to.parts())?;
     for shift in [1, 1000] {
         let sources = from.arrays::<T>(gsizes, shift, 7);
         // Elements around the parts stay as they are.
@@ -286,7 +286,9 @@ pub fn rest(world: &SimpleCommunicator) {
 
     // A transpose is one line.
     let mut transposed = vec![0.0; 4 * n];
-    Redistribution::new(world, &rows, &columns.column_major())
+    world
+        .prepare()
+        .redistribute(&rows, &columns.column_major())
         .unwrap()
         .run(&own_rows, &mut transposed)
         .unwrap();
@@ -296,7 +298,7 @@ pub fn rest(world: &SimpleCommunicator) {
     // An array of ndarray, in each order of memory, to columns of nested arrays.
     let array = ndarray::Array2::from_shape_fn((4, n), |(i, j)| number(4 * rank + i, j));
     let mut by_column = vec![[0.0; 4]; n];
-    let mut moved = Redistribution::new(world, &rows, &columns).unwrap();
+    let mut moved = world.prepare().redistribute(&rows, &columns).unwrap();
     assert_eq!(moved.elements_sent(), 16 * (ranks - 1));
     moved.run(&array, &mut by_column).unwrap();
     let is_right = |by_column: &[[f64; 4]]| {
@@ -308,7 +310,7 @@ pub fn rest(world: &SimpleCommunicator) {
     moved.run(&turned, &mut by_column).unwrap();
     assert!(is_right(&by_column));
     // Several global arrays at once, and then one again.
-    let mut back = Redistribution::new(world, &rows, &rows).unwrap();
+    let mut back = world.prepare().redistribute(&rows, &rows).unwrap();
     assert_eq!(back.elements_sent(), 0);
     if ranks == 2 {
         let three: Vec<[[f64; 8]; 4]> = (0..3)
@@ -329,7 +331,7 @@ pub fn rest(world: &SimpleCommunicator) {
     }
     // A communicator may be freed before the redistribution.
     let other = Comm::from(world.duplicate());
-    let mut outlives = Redistribution::new(&other, &rows, &columns).unwrap();
+    let mut outlives = other.prepare().redistribute(&rows, &columns).unwrap();
     drop(other);
     outlives.run(&own_rows, &mut by_column).unwrap();
     assert!(is_right(&by_column));
@@ -348,12 +350,12 @@ pub fn rest(world: &SimpleCommunicator) {
     for [a, b] in [[1 << 40, (1 << 40) - 1], [(1 << 63) - 1, 1 << 62], [3, usize::MAX]] {
         let (a, b) = (far(a.max(ranks)), far(b));
         let mut moved = [0.0];
-        Redistribution::new(world, &a, &b).unwrap().run(&[number(rank, 0)], &mut moved).unwrap();
+        world.prepare().redistribute(&a, &b).unwrap().run(&[number(rank, 0)], &mut moved).unwrap();
         assert_eq!(moved, [number(rank, 0)]);
     }
     // Common indices that are far apart are computed, not searched.
     let sparse = |processes| Darray { gsizes: [1 << 40], ..far(processes) };
-    Redistribution::<(), 1>::new(world, &sparse(ranks), &sparse((1 << 38) - 1)).unwrap();
+    world.prepare().redistribute::<(), 1, _, _>(&sparse(ranks), &sparse((1 << 38) - 1)).unwrap();
 
     mistakes(world, &rows, &columns);
 }
@@ -385,12 +387,12 @@ fn large_parts<T: Element>(
     let number = |i: usize, j: usize| (i * large + j) as u64;
     let own: Vec<T> = (0..height * large).map(|at| T::of(number(height * rank, at))).collect();
     let mut across = vec![T::of(0); own.len()];
-    Redistribution::new(world, wide, tall).unwrap().run(&own, &mut across).unwrap();
+    world.prepare().redistribute(wide, tall).unwrap().run(&own, &mut across).unwrap();
     for (at, found) in across.iter().enumerate() {
         assert_eq!(*found, T::of(number(at % large, height * rank + at / large)));
     }
     let mut back = vec![T::of(0); own.len()];
-    Redistribution::new(world, tall, wide).unwrap().run(&across, &mut back).unwrap();
+    world.prepare().redistribute(tall, wide).unwrap().run(&across, &mut back).unwrap();
     assert!(back == own);
 }
 
@@ -399,13 +401,13 @@ fn refused_of(
     from: &dyn Distributed<2>,
     to: &dyn Distributed<2>,
 ) -> String {
-    Redistribution::<f64, 2>::new(world, from, to).map(|_| ()).unwrap_err().to_string()
+    world.prepare().redistribute::<f64, 2, _, _>(from, to).map(|_| ()).unwrap_err().to_string()
 }
 
 /// Checks that an array of one rank that does not fit is an error on all, in each call, and that they go on.
 fn array_of_one_rank(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darray<2>) {
     let (rank, n) = (world.rank(), 4 * world.size());
-    let mut plan = Redistribution::<f64, 2>::new(world, rows, columns).unwrap();
+    let mut plan = world.prepare().redistribute::<f64, 2, _, _>(rows, columns).unwrap();
     let (own, mut into) = (vec![0.5; 4 * n], vec![0.0; 4 * n]);
     let wrong = &own[usize::from(rank == 0)..];
     for _ in 0..2 {
@@ -459,10 +461,10 @@ fn mistakes(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darra
     if ranks > 1 {
         let refused = if rank == 0 {
             let own = Subarray { sizes: [4], subsizes: [4], starts: [0], order };
-            Redistribution::<u8, 1>::new(world, &own, &own).map(|_| ())
+            world.prepare().redistribute::<u8, 1, _, _>(&own, &own).map(|_| ())
         } else {
             let none: Vec<Subarray<2>> = Vec::new();
-            Redistribution::<u8, 2>::new(world, &none, &none).map(|_| ())
+            world.prepare().redistribute::<u8, 2, _, _>(&none, &none).map(|_| ())
         };
         assert!(matches!(refused, Err(Error::Distribution { .. })), "{refused:?}");
         let part = rows_from(4 * rank, 4);
@@ -477,7 +479,7 @@ fn mistakes(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darra
         let source = if rank < 2 { vec![source] } else { Vec::new() };
         let whole = Subarray { sizes, subsizes: sizes, starts: [0; 2], order };
         let whole = if rank == 0 { vec![whole] } else { Vec::new() };
-        let planned = Redistribution::<(), 2>::new(world, &source, &whole);
+        let planned = world.prepare().redistribute::<(), 2, _, _>(&source, &whole);
         assert!(matches!(planned, Err(Error::Selection(_) | Error::Distribution { .. })), "{planned:?}");
         // Parts that overlap only where nothing is needed.
         let own = Subarray { sizes: [3], subsizes: [2], starts: [rank.min(1)], order };
@@ -485,7 +487,7 @@ fn mistakes(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darra
         let cyclic =
             Darray { rank: 0, gsizes: [3], distributions: [Distribution::Cyclic(None)], psizes: [2], order };
         let needed = if rank == 0 { vec![cyclic] } else { Vec::new() };
-        let mut moved = Redistribution::<u8, 1>::new(world, &source, &needed).unwrap();
+        let mut moved = world.prepare().redistribute::<u8, 1, _, _>(&source, &needed).unwrap();
         let mut into = [9u8; 2];
         let (none, some) = (&[][..], &[1 + 2 * rank as u8, 2 + 2 * rank as u8][..]);
         moved
@@ -502,7 +504,7 @@ fn mistakes(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darra
         order,
     };
     let (from, to) = (long(Distribution::Cyclic(None)), long(Distribution::Block(None)));
-    Redistribution::<(), 2>::new(world, &from, &to).unwrap();
+    world.prepare().redistribute::<(), 2, _, _>(&from, &to).unwrap();
     let long = |distribution| Darray {
         rank,
         gsizes: [1 << 40],
@@ -511,10 +513,10 @@ fn mistakes(world: &Comm<&SimpleCommunicator>, rows: &Darray<2>, columns: &Darra
         order,
     };
     let (from, to) = (long(Distribution::Cyclic(None)), long(Distribution::Block(None)));
-    Redistribution::<(), 1>::new(world, &from, &to).unwrap();
+    world.prepare().redistribute::<(), 1, _, _>(&from, &to).unwrap();
 
     // The ranks are still in step. All pass wrong arrays.
-    let mut moved = Redistribution::<f64, 2>::new(world, rows, columns).unwrap();
+    let mut moved = world.prepare().redistribute::<f64, 2, _, _>(rows, columns).unwrap();
     let (own, mut into) = (vec![0.5; 4 * n], vec![0.0; 4 * n]);
     assert!(matches!(moved.run(&own[1..], &mut into), Err(Error::Shape { .. })));
     assert!(matches!(moved.run(&own, &mut into[1..]), Err(Error::Shape { .. })));

@@ -14,51 +14,57 @@ use crate::{
 /// A part of this rank, and its place in memory.
 type Placed<T, const D: usize> = (Local<T, D>, Place);
 
+/// A place in a file, in bytes from its beginning: what [`File::at`] returns.
+#[derive(Debug)]
+pub struct FileAt<'f> {
+    file: &'f mut File,
+    offset: u64,
+}
+
 impl File {
-    /// Writes this rank's part of a distributed array to the beginning of the file, which gets the global
-    /// array in row-major order. All ranks must make this call. See
-    /// [`write_distributed`](Self::write_distributed).
+    /// Returns the place in the file at which a distributed array begins, in bytes.
+    pub fn at(&mut self, offset: u64) -> FileAt<'_> {
+        FileAt { file: self, offset }
+    }
+
+    /// Writes this rank's part of a distributed array to the beginning of the file. See [`FileAt::write`].
     ///
     /// # Errors
-    /// The errors of [`write_distributed`](Self::write_distributed).
+    /// The errors of [`FileAt::write`].
     pub fn write<T, const D: usize, P, S>(&mut self, own: &P, array: &S) -> Result<(), Error>
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        self.write_distributed(0, own, array)
+        self.at(0).write(own, array)
     }
 
-    /// Reads this rank's part of a distributed array from the beginning of the file, which has the global
-    /// array in row-major order. All ranks must make this call. Their number and distribution may differ from
-    /// those that wrote the file.
+    /// Reads this rank's part of a distributed array from the beginning of the file. See [`FileAt::read`].
     ///
     /// # Errors
-    /// The errors of [`read_distributed`](Self::read_distributed).
+    /// The errors of [`FileAt::read`].
     pub fn read<T, const D: usize, P, R>(&mut self, own: &P, array: &mut R) -> Result<(), Error>
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        self.read_distributed(0, own, array)
+        self.at(0).read(own, array)
     }
+}
 
-    /// Writes this rank's parts of a distributed array: each run of adjacent bytes by itself
+impl FileAt<'_> {
+    /// Writes this rank's part of a distributed array, of any type that
+    /// [`redistribute`](crate::Comm::redistribute) takes: each run of adjacent bytes by itself
     /// (`MPI_File_write_at`), or many short ones in a view (`MPI_File_write_at_all`). The file gets the
-    /// global array from the offset on, in row-major order, whatever the order of the local arrays is. All
+    /// global array from this place on, in row-major order, whatever the order of the local arrays is. All
     /// ranks must make this call.
     ///
     /// # Errors
-    /// The errors of [`write_at_all`](Self::write_at_all); `Argument` if the array has other sizes than the
+    /// The errors of [`File::write_at_all`]; `Argument` if the array has other sizes than the
     /// part, if this rank has several parts, or if a part has more than 2²⁷ short runs.
-    pub fn write_distributed<T, const D: usize, P, S>(
-        &mut self,
-        offset: u64,
-        own: &P,
-        array: &S,
-    ) -> Result<(), Error>
+    pub fn write<T, const D: usize, P, S>(self, own: &P, array: &S) -> Result<(), Error>
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
@@ -67,28 +73,58 @@ impl File {
         let mpi = &ready()?;
         let locals = Local::<T, D>::all(own);
         let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
-        self.write_parts(mpi, offset, locals, &[array][usize::from(!has_part)..])
+        self.file.write_parts(mpi, self.offset, locals, &[array][usize::from(!has_part)..])
     }
 
-    /// Like [`write_distributed`](Self::write_distributed), for ranks with several parts: one array for each.
+    /// Like [`write`](Self::write), for ranks with several parts: one array for each.
     ///
     /// # Errors
-    /// The errors of [`write_distributed`](Self::write_distributed).
-    pub fn write_distributed_all<T, const D: usize, P, S>(
-        &mut self,
-        offset: u64,
-        own: &P,
-        arrays: &[&S],
-    ) -> Result<(), Error>
+    /// The errors of [`write`](Self::write).
+    pub fn write_all<T, const D: usize, P, S>(self, own: &P, arrays: &[&S]) -> Result<(), Error>
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         let mpi = &ready()?;
-        self.write_parts(mpi, offset, Local::all(own), arrays)
+        self.file.write_parts(mpi, self.offset, Local::all(own), arrays)
     }
 
+    /// Reads this rank's part of a distributed array, as [`write`](Self::write)
+    /// writes them, from a file with the global array in row-major order. All ranks must make this call.
+    /// Their number and distribution may differ from those that wrote the file.
+    ///
+    /// # Errors
+    /// The errors of [`write`](Self::write) and [`File::read_at`]. With
+    /// several parts, earlier ones may have been written.
+    pub fn read<T, const D: usize, P, R>(self, own: &P, array: &mut R) -> Result<(), Error>
+    where
+        T: MpiDatatype,
+        P: Distributed<D> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let mpi = &ready()?;
+        let locals = Local::<T, D>::all(own);
+        let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
+        self.file.read_parts(mpi, self.offset, locals, &mut [array][usize::from(!has_part)..])
+    }
+
+    /// Like [`read`](Self::read), for ranks with several parts: one array for each.
+    ///
+    /// # Errors
+    /// The errors of [`read`](Self::read).
+    pub fn read_all<T, const D: usize, P, R>(self, own: &P, arrays: &mut [&mut R]) -> Result<(), Error>
+    where
+        T: MpiDatatype,
+        P: Distributed<D> + ?Sized,
+        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
+    {
+        let mpi = &ready()?;
+        self.file.read_parts(mpi, self.offset, Local::all(own), arrays)
+    }
+}
+
+impl File {
     fn write_parts<T, const D: usize, S>(
         &mut self,
         mpi: &Usable,
@@ -112,49 +148,6 @@ impl File {
                 None => file.write_all(mpi, own.map(|own| (0, own))),
             }
         })
-    }
-
-    /// Reads this rank's parts of a distributed array, as [`write_distributed`](Self::write_distributed)
-    /// writes them, from a file with the global array in row-major order. All ranks must make this call.
-    /// Their number and distribution may differ from those that wrote the file.
-    ///
-    /// # Errors
-    /// The errors of [`write_distributed`](Self::write_distributed) and [`read_at`](Self::read_at). With
-    /// several parts, earlier ones may have been written.
-    pub fn read_distributed<T, const D: usize, P, R>(
-        &mut self,
-        offset: u64,
-        own: &P,
-        array: &mut R,
-    ) -> Result<(), Error>
-    where
-        T: MpiDatatype,
-        P: Distributed<D> + ?Sized,
-        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
-    {
-        let mpi = &ready()?;
-        let locals = Local::<T, D>::all(own);
-        let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
-        self.read_parts(mpi, offset, locals, &mut [array][usize::from(!has_part)..])
-    }
-
-    /// Like [`read_distributed`](Self::read_distributed), for ranks with several parts: one array for each.
-    ///
-    /// # Errors
-    /// The errors of [`read_distributed`](Self::read_distributed).
-    pub fn read_distributed_all<T, const D: usize, P, R>(
-        &mut self,
-        offset: u64,
-        own: &P,
-        arrays: &mut [&mut R],
-    ) -> Result<(), Error>
-    where
-        T: MpiDatatype,
-        P: Distributed<D> + ?Sized,
-        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
-    {
-        let mpi = &ready()?;
-        self.read_parts(mpi, offset, Local::all(own), arrays)
     }
 
     fn read_parts<T, const D: usize, R>(

@@ -32,7 +32,7 @@ use crate::{
 /// A file that is open on all ranks of a communicator.
 ///
 /// These calls are collective, so all ranks must make them: those whose names end in `_all` or `_ordered`,
-/// those of distributed arrays (`write`, `read`, `write_distributed`, `read_distributed`), `append`, `view`,
+/// those of distributed arrays (`write`, `read` and those of `at(offset)`), `append`, `view`,
 /// `set_size`, `sync` and `close`. An error of one rank is then an error of all ranks, and none waits. The
 /// others are calls of one rank.
 ///

@@ -31,6 +31,7 @@ mod storage;
 mod transfer;
 mod view;
 
+pub use distributed::FileAt;
 pub use handle::File;
 pub use options::FileOptions;
 pub use view::FileView;

@@ -4,7 +4,7 @@
 use std::{mem, os::raw::c_int};
 
 use super::{
-    super::{Message, Pending, Place, pending::State},
+    super::{Message, Pending, Place, Starting, pending::State},
     errors::{byte, of_file, quietly},
     handle::File,
 };
@@ -23,63 +23,9 @@ use crate::{
 };
 
 impl File {
-    /// Starts to write packed values at an offset, and returns without waiting (`MPI_File_iwrite_at`). The
-    /// values are free again at once. They have less than 2 GiB.
-    ///
-    /// If the storage is full, MPI libraries crash here, or wait for ever; [`write_at`](Self::write_at)
-    /// returns an error.
-    ///
-    /// # Errors
-    /// The errors of [`write_at`](Self::write_at).
-    pub fn start_write_at<M: Message + ?Sized>(
-        &self,
-        offset: u64,
-        message: &M,
-    ) -> Result<Pending<'_>, Error> {
-        const CALL: &str = "MPI_File_iwrite_at";
-        let mpi = &ready()?;
-        let file = self.bytes()?;
-        file.writes()?;
-        let message = &message.carried(false)?;
-        let size = self.few(CALL, message.packed_size())?;
-        let (at, handle) = (self.place(offset, size)?, file.handle());
-        let request = Request::of_file(pack_with_room(message, size)?, |place, request| {
-            let (place, count) = (place.cast_const().cast(), size as c_int);
-            // SAFETY: the bytes are in a buffer that the request keeps.
-            let code =
-                quietly(mpi, || unsafe { mpi.MPI_File_iwrite_at(handle, at, place, count, byte(), request) });
-            of_file(mpi, &self.path, CALL, code)
-        })?;
-        Ok(Pending::new(Writing(Transfer::new(self, CALL, request, size))))
-    }
-
-    /// Starts to read values at an offset, and returns without waiting (`MPI_File_iread_at`). The destination
-    /// is borrowed until [`finish`](Pending::finish), and has less than 2 GiB.
-    ///
-    /// # Errors
-    /// The errors of [`read_at`](Self::read_at).
-    pub fn start_read_at<'a, M: Place + ?Sized>(
-        &'a self,
-        offset: u64,
-        into: &'a mut M,
-    ) -> Result<Pending<'a>, Error> {
-        const CALL: &str = "MPI_File_iread_at";
-        let mpi = &ready()?;
-        let file = self.bytes()?;
-        file.reads()?;
-        let into = into.incoming().sized()?;
-        let size = self.few(CALL, into.packed_size())?;
-        // Open MPI waits for ever for what is behind the end.
-        file.holds(mpi, offset, size)?;
-        let (at, handle) = (self.place(offset, size)?, file.handle());
-        let request = Request::of_file(PackBuffer::with_room(size)?, |place, request| {
-            let (place, count) = (place.cast(), size as c_int);
-            // SAFETY: the buffer has room for the bytes, and the request keeps it.
-            let code =
-                quietly(mpi, || unsafe { mpi.MPI_File_iread_at(handle, at, place, count, byte(), request) });
-            of_file(mpi, &self.path, CALL, code)
-        })?;
-        Ok(Pending::new(Reading { transfer: Transfer::new(self, CALL, request, size), into }))
+    /// Returns the calls that only start: `file.start().write_at(offset, &x)?`.
+    pub fn start(&self) -> Starting<&Self> {
+        Starting(self)
     }
 
     /// Returns a number of bytes that fits a single call.
@@ -88,6 +34,62 @@ impl File {
             return Ok(size);
         }
         Err(self.refused(format!("{name} transfers less than 2 GiB, but the values have {size} bytes")))
+    }
+}
+
+impl<'f> Starting<&'f File> {
+    /// Starts to write packed values at an offset, and returns without waiting (`MPI_File_iwrite_at`). The
+    /// values are free again at once. They have less than 2 GiB.
+    ///
+    /// If the storage is full, MPI libraries crash here, or wait for ever; [`File::write_at`]
+    /// returns an error.
+    ///
+    /// # Errors
+    /// The errors of [`File::write_at`].
+    pub fn write_at<M: Message + ?Sized>(self, offset: u64, message: &M) -> Result<Pending<'f>, Error> {
+        const CALL: &str = "MPI_File_iwrite_at";
+        let mpi = &ready()?;
+        let file = self.0.bytes()?;
+        file.writes()?;
+        let message = &message.carried(false)?;
+        let size = self.0.few(CALL, message.packed_size())?;
+        let (at, handle) = (self.0.place(offset, size)?, file.handle());
+        let request = Request::of_file(pack_with_room(message, size)?, |place, request| {
+            let (place, count) = (place.cast_const().cast(), size as c_int);
+            // SAFETY: the bytes are in a buffer that the request keeps.
+            let code =
+                quietly(mpi, || unsafe { mpi.MPI_File_iwrite_at(handle, at, place, count, byte(), request) });
+            of_file(mpi, &self.0.path, CALL, code)
+        })?;
+        Ok(Pending::new(Writing(Transfer::new(self.0, CALL, request, size))))
+    }
+
+    /// Starts to read values at an offset, and returns without waiting (`MPI_File_iread_at`). The destination
+    /// is borrowed until [`finish`](Pending::finish), and has less than 2 GiB.
+    ///
+    /// # Errors
+    /// The errors of [`File::read_at`].
+    pub fn read_at<'a, M: Place + ?Sized>(self, offset: u64, into: &'a mut M) -> Result<Pending<'a>, Error>
+    where
+        'f: 'a,
+    {
+        const CALL: &str = "MPI_File_iread_at";
+        let mpi = &ready()?;
+        let file = self.0.bytes()?;
+        file.reads()?;
+        let into = into.incoming().sized()?;
+        let size = self.0.few(CALL, into.packed_size())?;
+        // Open MPI waits for ever for what is behind the end.
+        file.holds(mpi, offset, size)?;
+        let (at, handle) = (self.0.place(offset, size)?, file.handle());
+        let request = Request::of_file(PackBuffer::with_room(size)?, |place, request| {
+            let (place, count) = (place.cast(), size as c_int);
+            // SAFETY: the buffer has room for the bytes, and the request keeps it.
+            let code =
+                quietly(mpi, || unsafe { mpi.MPI_File_iread_at(handle, at, place, count, byte(), request) });
+            of_file(mpi, &self.0.path, CALL, code)
+        })?;
+        Ok(Pending::new(Reading { transfer: Transfer::new(self.0, CALL, request, size), into }))
     }
 }
 

@@ -43,7 +43,7 @@ struct Task {
 
 /// The number of calls that send, and of those that receive.
 const SENDS: usize = 9;
-const RECEIVES: usize = 11;
+const RECEIVES: usize = 13;
 
 fn send<T: Message>(world: &Comm<&SimpleCommunicator>, call: usize, value: &T) -> Result {
     let peer = world.peer(1);
@@ -101,6 +101,17 @@ fn receive<T: FromMessage>(world: &Comm<&SimpleCommunicator>, call: usize, mut o
                 return arrived.from().receive();
             }
         },
+        10 => {
+            let (value, from) = world.any().start().receive()?.finish()?;
+            assert_eq!(from.rank(), 0);
+            Ok(value)
+        }
+        11 => {
+            let mut pending = world.any().start().receive_into(&mut old)?;
+            while !pending.is_done()? {}
+            assert_eq!(pending.finish()?.rank(), 0);
+            Ok(old)
+        }
         _ => loop {
             if let Some((value, from)) = world.any().try_receive()? {
                 assert_eq!(from.rank(), 0);

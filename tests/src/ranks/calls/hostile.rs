@@ -148,6 +148,17 @@ pub fn topologies(world: &SimpleCommunicator) {
             assert_eq!(places, values);
         }
     }
+    // Edges that only one of their ranks names: another number, and other ones.
+    if size > 1 {
+        let is_last = rank + 1 == size;
+        let refused = comm.graph(if is_last { &[0] } else { &[] }, &[]).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("the number of all sources is 1, but must be 0"), "{refused}");
+        let (from_first, to_first) = ([0; 1], [0; 1]);
+        let [sources, destinations]: [&[usize]; 2] =
+            if is_last { [&from_first, &to_first] } else { [&[], &[]] };
+        let refused = comm.graph(sources, destinations).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("is 1, but must be 1"), "{refused}");
+    }
     // A row that ends: the first rank and the last one have a neighbour that there is not.
     let row = comm.cartesian([size], [false]).unwrap();
     let sent = [vec![value; 3], vec![value; 2]];
@@ -198,6 +209,117 @@ pub fn panics(with: &str) {
             _ => world.peer(0).tag(1).start().receive_into(&mut places[0][..])?,
         };
         panic!("a rank panics");
+    });
+}
+
+/// An owned message is no plain value, even if it has the size of one.
+pub fn owned_as_plain(world: &SimpleCommunicator) {
+    let comm = &Comm::from(world);
+    let (rank, size) = (comm.rank(), comm.size());
+    // Texts whose messages have the size of numbers.
+    let texts = [8, 8 * LONG].map(|length| {
+        let texts = (length..length + 8).map(|length| "x".repeat(length));
+        texts.map(|text| (message::to_bytes(&text).unwrap().len(), text)).find(|(bytes, _)| bytes % 8 == 0)
+    });
+    let [(bytes, text), (long_bytes, long)] = texts.map(Option::unwrap);
+    let text = &*text;
+    let is_refused = |found: Result| {
+        let error = found.unwrap_err();
+        assert_eq!((error.kind(), error.rank()), (ErrorKind::Type, Some(0)), "{error}");
+        assert!(error.to_string().contains("it holds an owned value"), "{error}");
+    };
+    if size > 1 && rank == 0 {
+        for i in 0..7 {
+            comm.peer(1).send(if i < 6 { text } else { &long }).unwrap();
+        }
+    } else if rank == 1 {
+        let peer = comm.peer(0);
+        let mut place = vec![0.5; bytes / 8];
+        is_refused(peer.receive::<Vec<f64>>().map(drop));
+        is_refused(peer.receive_into(&mut place));
+        is_refused(peer.receive_into(&mut place[..]));
+        is_refused(peer.start().receive_into(&mut place[..]).and_then(Pending::finish));
+        is_refused(peer.prepare().receive_into(&place[..]).and_then(|mut all| all.run(&mut place[..])));
+        is_refused(comm.exchange::<[u8], _>([], [(0, &mut place[..])]));
+        assert!(place.iter().all(|number| *number == 0.5), "nothing has been written");
+        is_refused(peer.receive_into(&mut vec![0.5; long_bytes / 8][..]));
+    }
+    // Bytes may be those of a message that the program has made.
+    let made = message::to_bytes(text).unwrap();
+    assert_eq!(comm.all_gather(&made).unwrap(), vec![made.clone(); size]);
+    // Calls of all ranks.
+    let mut places = vec![vec![0.5; bytes / 8]; size];
+    let [mut first, mut second] = [places[0].clone(), places[0].clone()];
+    let messages = vec![text.to_owned(); size];
+    is_refused(
+        comm.all_to_all_into(&messages, &mut places.iter_mut().map(|all| &mut all[..]).collect::<Vec<_>>()),
+    );
+    assert_eq!(places, vec![vec![0.5; bytes / 8]; size]);
+    match rank {
+        0 => comm.broadcast_into(0, &mut text.to_owned()).unwrap(),
+        _ => is_refused(comm.broadcast_into(0, &mut first[..])),
+    }
+    // These join or divide values.
+    let is_told = |found: Result| assert_eq!(found.unwrap_err().kind(), ErrorKind::Argument);
+    is_told(comm.all_gather_into(text, &mut second[..]));
+    is_told(comm.gather_into(0, text, (rank == 0).then_some(&mut second[..])));
+    let scattered = comm.scatter_into(0, (rank == 0).then_some(text), &mut second[..]);
+    if rank == 0 {
+        is_told(scattered)
+    } else {
+        drop(scattered.unwrap_err())
+    }
+    comm.all_gather(&rank).unwrap();
+}
+
+/// A receive that is forgotten waits for no message of another communicator, if its own has been freed.
+pub fn forgotten(world: &SimpleCommunicator) {
+    let rank = world.rank() as usize;
+    for _ in 0..3 {
+        let freed = Comm::from(world.duplicate());
+        std::mem::forget(freed.peer(rank).start().receive::<f64>().unwrap());
+        std::mem::forget(freed.any().start().receive::<Vec<f64>>().unwrap());
+        let prepared = freed.peer(rank).prepare().receive_into(&0.5).unwrap();
+        drop(freed);
+        // It may have the handle of the one before.
+        let comm = Comm::from(world.duplicate());
+        let mut place = 0.5;
+        let mut prepared = prepared;
+        if let Ok(mut pending) = prepared.start(&mut place) {
+            let _ = pending.is_done();
+        }
+        let sending = comm.peer(rank).start().send(&1.5).unwrap();
+        assert_eq!(comm.peer(rank).receive::<f64>().unwrap(), 1.5);
+        sending.finish().unwrap();
+    }
+}
+
+/// In the checked mode, `run` compares the base types of messages, and collective calls do, too.
+pub fn checked() {
+    run(|world| -> Result {
+        if world.rank() == 0 {
+            world.peer(1).send(&7u64)?;
+            world.peer(1).start().send(&[7u64; 3])?.finish()?;
+        } else if world.rank() == 1 {
+            let error = world.peer(0).receive::<f64>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Type, "{error}");
+            let error = world.peer(0).receive_into(&mut [0.5; 3]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Type, "{error}");
+        }
+        let gathered = match world.rank() {
+            1 => world.all_gather(&0.5).map(drop),
+            _ => world.all_gather(&7u64).map(drop),
+        };
+        assert_eq!(gathered.unwrap_err().kind(), ErrorKind::Type);
+        let broadcast = match world.rank() {
+            0 => world.broadcast(0, Some(0.5)).map(drop),
+            _ => world.broadcast(0, None::<u64>).map(drop),
+        };
+        if world.rank() == 0 {
+            return broadcast;
+        }
+        assert_eq!(broadcast.unwrap_err().kind(), ErrorKind::Type);
+        Ok(())
     });
 }
 

@@ -21,6 +21,8 @@ pub fn scenario(name: &str, world: &SimpleCommunicator) {
         "calls-hostile" => hostile::exchanges(world),
         "calls-edges" => hostile::edges(world),
         "calls-across" => hostile::across(world),
+        "calls-owned" => hostile::owned_as_plain(world),
+        "calls-forgotten" => hostile::forgotten(world),
         "calls-topologies" => hostile::topologies(world),
         "calls-rest" => rest::rest(world),
         _ => panic!("no scenario `{name}`"),

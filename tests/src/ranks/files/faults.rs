@@ -26,7 +26,7 @@ pub fn forgotten(world: &SimpleCommunicator) {
     let rows = Darray::blocks(rank, [ranks, 100], [ranks, 1]);
     let columns = Darray::blocks(rank, [100, ranks], [1, ranks]);
     let values = vec![rank as f64; 100];
-    file.write_distributed(0, &rows, &values).unwrap();
+    file.write(&rows, &values).unwrap();
     let before = on_disk(world, &path);
     let turns = layout!(f64[ranks] => [rank]).unwrap();
     let mut other = vec![7.0; 100];
@@ -35,17 +35,17 @@ pub fn forgotten(world: &SimpleCommunicator) {
         ("write_at", file.write_at(0, &other)),
         ("write_at_all", file.write_at_all(0, &other)),
         ("append", file.append(&other)),
-        ("start_write_at", file.start_write_at(0, &other).map(|_| ())),
-        ("write_distributed of rows", file.write_distributed(0, &rows, &other)),
-        ("write_distributed of columns", file.write_distributed(0, &columns, &other)),
-        ("write_distributed_all", file.write_distributed_all(0, &[rows], &[&other])),
+        ("start().write_at", file.start().write_at(0, &other).map(|_| ())),
+        ("write of rows", file.write(&rows, &other)),
+        ("write of columns", file.write(&columns, &other)),
+        ("write_all", file.at(0).write_all(&[rows], &[&other])),
         ("read_at", file.read_at(0, &mut other)),
         ("read_at_all", file.read_at_all(0, &mut other)),
         ("read_ordered", file.read_ordered(&mut other)),
-        ("start_read_at", file.start_read_at(0, &mut other).map(|_| ())),
-        ("read_distributed of rows", file.read_distributed(0, &rows, &mut other)),
-        ("read_distributed of columns", file.read_distributed(0, &columns, &mut other)),
-        ("read_distributed_all", file.read_distributed_all(0, &[rows], &mut [&mut other])),
+        ("start().read_at", file.start().read_at(0, &mut other).map(|_| ())),
+        ("read of rows", file.read(&rows, &mut other)),
+        ("read of columns", file.read(&columns, &mut other)),
+        ("read_all", file.at(0).read_all(&[rows], &mut [&mut other])),
     ];
     for (name, result) in calls {
         assert!(reason(result, name).contains("a view of it was forgotten"), "{name}");
@@ -54,7 +54,7 @@ pub fn forgotten(world: &SimpleCommunicator) {
     assert_eq!(on_disk(world, &path), before);
     // Another view ends it.
     drop(file.view(0, &turns).unwrap());
-    file.read_distributed(0, &rows, &mut other).unwrap();
+    file.read(&rows, &mut other).unwrap();
     assert_eq!(other, values);
     drop(file);
     remove(world, &path);
@@ -113,8 +113,8 @@ fn of_bytes<T: Element>(world: &Comm<&SimpleCommunicator>, name: &str) {
     {
         let values: Vec<T> = (0..20).map(|i| T::of((20 * rank + i) as u64)).collect();
         let mut read = vec![T::of(99); 20];
-        file.write_distributed(3, &own, &values).unwrap();
-        file.read_distributed(3, &own, &mut read).unwrap();
+        file.at(3).write(&own, &values).unwrap();
+        file.at(3).read(&own, &mut read).unwrap();
         assert_eq!(read, values, "{name}");
     }
     drop(file);
@@ -146,12 +146,12 @@ pub fn after_the_end() {
     let [rows, columns] =
         [([ranks, 20], [ranks, 1]), ([20, ranks], [1, ranks])].map(|(g, p)| Darray::blocks(rank, g, p));
     let (mut file, mut other) = (world.create(&path).unwrap(), world.open(&path).unwrap());
-    file.write_distributed(0, &rows, &vec![0.5; 20]).unwrap();
+    file.write(&rows, &vec![0.5; 20]).unwrap();
     let under_way = FileOptions::new().read(true).write(true).open(world, &path).unwrap();
     let mut into = [0.5f64; 2];
     let [mut write, unasked] =
-        [(); 2].map(|()| under_way.start_write_at(160 * rank as u64, &0.5f64).unwrap());
-    let mut read = under_way.start_read_at(160 * rank as u64, &mut into).unwrap();
+        [(); 2].map(|()| under_way.start().write_at(160 * rank as u64, &0.5f64).unwrap());
+    let mut read = under_way.start().read_at(160 * rank as u64, &mut into).unwrap();
     while !write.is_done().unwrap() || !read.is_done().unwrap() {}
     let mut view = other.view(0, &all).unwrap();
     world.barrier();
@@ -172,14 +172,14 @@ pub fn after_the_end() {
         ("append", file.append(&values)),
         ("read_ordered", file.read_ordered(&mut values)),
         ("seek_ordered", file.seek_ordered(0)),
-        ("start_write_at", file.start_write_at(0, &values).map(|_| ())),
-        ("start_read_at", file.start_read_at(0, &mut values).map(|_| ())),
-        ("write_distributed, rows", file.write_distributed(0, &rows, &values)),
-        ("write_distributed, columns", file.write_distributed(0, &columns, &values)),
-        ("write_distributed_all", file.write_distributed_all(0, &[rows], &[&values])),
-        ("read_distributed, rows", file.read_distributed(0, &rows, &mut values)),
-        ("read_distributed, columns", file.read_distributed(0, &columns, &mut values)),
-        ("read_distributed_all", file.read_distributed_all(0, &[rows], &mut [&mut values])),
+        ("start().write_at", file.start().write_at(0, &values).map(|_| ())),
+        ("start().read_at", file.start().read_at(0, &mut values).map(|_| ())),
+        ("write, rows", file.write(&rows, &values)),
+        ("write, columns", file.write(&columns, &values)),
+        ("write_all", file.at(0).write_all(&[rows], &[&values])),
+        ("read, rows", file.read(&rows, &mut values)),
+        ("read, columns", file.read(&columns, &mut values)),
+        ("read_all", file.at(0).read_all(&[rows], &mut [&mut values])),
         ("view", file.view(0, &all).map(|_| ())),
         ("a view's write_at", view.write_at(0, &0.5f64)),
         ("a view's write_at_all", view.write_at_all(0, &0.5f64)),
@@ -192,7 +192,7 @@ pub fn after_the_end() {
         ("a read's finish", read.finish()),
         // Errors of the arguments come second.
         ("a wrong offset", file.write_at_all(u64::MAX, &values)),
-        ("a wrong array", file.write_distributed(0, &rows, &vec![0.5; 3])),
+        ("a wrong array", file.write(&rows, &vec![0.5; 3])),
         ("a wrong size", file.set_size(u64::MAX)),
         ("a wrong position", view.write_at_all(u64::MAX, &0.5f64)),
         ("a wrong type", view.write_at(0, &1u8)),
@@ -230,14 +230,14 @@ pub fn far(world: &SimpleCommunicator) {
         let mut calls = vec![
             ("write_at", file.write_at(at, &values)),
             ("write_at_all", file.write_at_all(at, &values)),
-            ("start_write_at", file.start_write_at(at, &values).map(|_| ())),
+            ("start().write_at", file.start().write_at(at, &values).map(|_| ())),
             ("read_at", file.read_at(at, &mut values)),
             ("read_at_all", file.read_at_all(at, &mut values)),
-            ("start_read_at", file.start_read_at(at, &mut values).map(|_| ())),
-            ("write_distributed, rows", file.write_distributed(at, &rows, &values)),
-            ("write_distributed, columns", file.write_distributed(at, &columns, &values)),
-            ("read_distributed, rows", file.read_distributed(at, &rows, &mut values)),
-            ("read_distributed, columns", file.read_distributed(at, &columns, &mut values)),
+            ("start().read_at", file.start().read_at(at, &mut values).map(|_| ())),
+            ("write, rows", file.at(at).write(&rows, &values)),
+            ("write, columns", file.at(at).write(&columns, &values)),
+            ("read, rows", file.at(at).read(&rows, &mut values)),
+            ("read, columns", file.at(at).read(&columns, &mut values)),
         ];
         calls.push(("view and write_at", file.view(at, &one).and_then(|mut view| view.write_at(1, &values))));
         calls.push(("view", file.view(at, &layout!(f64[99] => [98])).map(|_| ())));
@@ -261,9 +261,9 @@ pub fn far(world: &SimpleCommunicator) {
     }
     // Nearer ones are those of a file with holes.
     let near = 1 << 33;
-    file.start_write_at(near + 8 * rank as u64, &0.5f64).unwrap().finish().unwrap();
+    file.start().write_at(near + 8 * rank as u64, &0.5f64).unwrap().finish().unwrap();
     let mut read = 0.0f64;
-    file.start_read_at(near + 8 * rank as u64, &mut read).unwrap().finish().unwrap();
+    file.start().read_at(near + 8 * rank as u64, &mut read).unwrap().finish().unwrap();
     world.barrier();
     assert_eq!((read, file.size().unwrap()), (0.5, near + 8 * ranks as u64));
     drop(file);
@@ -380,27 +380,27 @@ pub fn of_one_rank(world: &SimpleCommunicator) {
         let far = if is_alone { u64::MAX } else { 0 };
         let behind = if is_alone { 160 * ranks as u64 } else { 160 * rank as u64 };
         let own = vec![rank as f64; if is_alone { 19 } else { 20 }];
-        file.write_distributed(0, &rows, &values).unwrap();
+        file.write(&rows, &values).unwrap();
         let mut calls = vec![
             ("set_size", file.set_size(far)),
             ("seek_ordered", file.seek_ordered(far)),
             ("write_at_all", file.write_at_all(far, &values)),
             ("read_at_all", file.read_at_all(far, &mut values)),
             ("read_at_all behind the end", file.read_at_all(behind, &mut values)),
-            ("write_distributed, rows", file.write_distributed(0, &rows, &own)),
-            ("write_distributed, columns", file.write_distributed(0, &columns, &own)),
-            ("write_distributed_all", file.write_distributed_all(0, &[rows], &[&own][..own.len() - 19])),
-            ("read_distributed, rows", file.read_distributed(0, &rows, &mut own.clone())),
-            ("read_distributed, columns", file.read_distributed(0, &columns, &mut own.clone())),
-            ("write_distributed at an offset", file.write_distributed(far, &columns, &values)),
-            ("read_distributed at an offset", file.read_distributed(far, &columns, &mut values)),
+            ("write, rows", file.write(&rows, &own)),
+            ("write, columns", file.write(&columns, &own)),
+            ("write_all", file.at(0).write_all(&[rows], &[&own][..own.len() - 19])),
+            ("read, rows", file.read(&rows, &mut own.clone())),
+            ("read, columns", file.read(&columns, &mut own.clone())),
+            ("write at an offset", file.at(far).write(&columns, &values)),
+            ("read at an offset", file.at(far).read(&columns, &mut values)),
             ("view", file.view(0, if is_alone { &backwards } else { &all }).map(|_| ())),
             ("view of many blocks", file.view(0, if is_alone { &many } else { &all }).map(|_| ())),
             ("view at an offset", file.view(far, &all).map(|_| ())),
         ];
         let parts: &dyn Distributed<2> = if is_alone { &outside } else { &rows };
-        calls.push(("write_distributed outside", file.write_distributed(0, parts, &values)));
-        calls.push(("read_distributed outside", file.read_distributed(0, parts, &mut values)));
+        calls.push(("write outside", file.write(parts, &values)));
+        calls.push(("read outside", file.read(parts, &mut values)));
         if ranks > 1 {
             calls.push(("set_size of two sizes", file.set_size(u64::from(is_alone))));
             calls.push(("seek_ordered of two offsets", file.seek_ordered(u64::from(is_alone))));
@@ -444,7 +444,7 @@ pub fn of_one_rank(world: &SimpleCommunicator) {
             assert!(is_alone || matches!(error, Error::File { .. }), "{name}, rank {alone} alone: {error}");
         }
         values.fill(rank as f64);
-        file.write_distributed(0, &rows, &values).unwrap();
+        file.write(&rows, &values).unwrap();
         file.seek_ordered(0).unwrap();
         let mut read = vec![0.0; 20];
         file.read_ordered(&mut read).unwrap();
@@ -475,7 +475,7 @@ fn invalid_on_one_rank(world: &Comm<&SimpleCommunicator>, file: &mut File, path:
         let calls = [
             ("read_at_all", file.read_at_all(rank as u64, &mut flag)),
             ("read_ordered", file.read_ordered(&mut flag)),
-            ("read_distributed", file.read_distributed(0, &own, &mut vec![flag])),
+            ("read", file.read(&own, &mut vec![flag])),
             ("a view's read_at_all", {
                 let mut view = file.view(0, &layout!(Flag[ranks] => [rank]).unwrap()).unwrap();
                 view.read_at_all(0, &mut flag)

@@ -17,19 +17,20 @@ fn calls_of_all_meanwhile(world: &Comm<&SimpleCommunicator>) {
     let expected = vec![7u8; ranks];
     for call in 0..4 {
         let writes = if rank % 2 == call % 2 { 3 } else { 0 };
-        let start = |file: &File| mem::forget(file.start_write_at(rank as u64, &7u8).unwrap());
+        let start = |file: &File| mem::forget(file.start().write_at(rank as u64, &7u8).unwrap());
         (0..writes).for_each(|_| start(&file));
-        let others: Vec<_> = (0..writes).map(|_| other.start_write_at(rank as u64, &7u8).unwrap()).collect();
+        let others: Vec<_> =
+            (0..writes).map(|_| other.start().write_at(rank as u64, &7u8).unwrap()).collect();
         // A write that fails, which only its guard tells.
         fail_writes(1);
-        let failing = other.start_write_at(rank as u64, &8u8).unwrap();
+        let failing = other.start().write_at(rank as u64, &8u8).unwrap();
         match call {
             0 => file.sync().unwrap(),
             1 => file.set_size(ranks as u64).unwrap(),
             2 => drop(file.view(0, &layout!(u8[1] => [0])).unwrap()),
             _ => {
                 let own = Darray::blocks(rank, [20, ranks], [1, ranks]);
-                file.write_distributed(9, &own, &vec![7u8; 20]).unwrap();
+                file.at(9).write(&own, &vec![7u8; 20]).unwrap();
             }
         }
         for write in others {
@@ -53,10 +54,10 @@ fn several(world: &Comm<&SimpleCommunicator>) {
     let mut file = world.create(&path).unwrap();
     file.write_at_all(own, &[1u8; 3]).unwrap();
     let [mut first, mut second, mut third] = [[0u8; 3]; 3];
-    mem::forget(file.start_read_at(own, &mut first).unwrap());
-    let mut second_read = file.start_read_at(own, &mut second).unwrap();
-    let third_read = file.start_read_at(own, &mut third).unwrap();
-    let written = file.start_write_at(own + 3 * world.size() as u64, &[2u8; 3]).unwrap();
+    mem::forget(file.start().read_at(own, &mut first).unwrap());
+    let mut second_read = file.start().read_at(own, &mut second).unwrap();
+    let third_read = file.start().read_at(own, &mut third).unwrap();
+    let written = file.start().write_at(own + 3 * world.size() as u64, &[2u8; 3]).unwrap();
     mem::forget(written);
     third_read.finish().unwrap();
     while !second_read.is_done().unwrap() {}

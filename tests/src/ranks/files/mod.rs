@@ -81,7 +81,7 @@ fn distributed<T: Element, const D: usize>(
         let mut file = world.create(&path).unwrap();
         let arrays = own.arrays::<T>(gsizes, 1, 7);
         let arrays: Vec<&Vec<T>> = arrays.iter().collect();
-        file.write_distributed_all(offset, own.parts(), &arrays).unwrap();
+        file.at(offset).write_all(own.parts(), &arrays).unwrap();
         // Other calls see bytes again.
         if elements > 0 {
             assert_eq!(file.size().unwrap(), offset + (elements * pack(&[T::of(0)]).len()) as u64);
@@ -104,7 +104,7 @@ fn distributed<T: Element, const D: usize>(
     if rank < some {
         let mut file = Comm::from(&group).open(&path).unwrap();
         let mut arrays = other.arrays::<T>(gsizes, 5000, 9);
-        file.read_distributed_all(offset, other.parts(), &mut arrays.iter_mut().collect::<Vec<_>>()).unwrap();
+        file.at(offset).read_all(other.parts(), &mut arrays.iter_mut().collect::<Vec<_>>()).unwrap();
         assert!(arrays == other.arrays::<T>(gsizes, 1, 9), "case {case} of {gsizes:?}");
     }
     remove(world, &path);
@@ -161,10 +161,10 @@ fn calls(world: &Comm<&SimpleCommunicator>) {
     let column = layout!(Line[3][2] => [.., 1]);
     world.barrier();
     file.set_size(0).unwrap();
-    file.start_write_at(at, &column.of(&matrix)).unwrap().finish().unwrap();
+    file.start().write_at(at, &column.of(&matrix)).unwrap().finish().unwrap();
     assert_eq!(on_disk(world, &path), all);
     let mut into = [[line(9, 9); 2]; 3];
-    file.start_read_at((next * size) as u64, &mut column.of_mut(&mut into)).unwrap().finish().unwrap();
+    file.start().read_at((next * size) as u64, &mut column.of_mut(&mut into)).unwrap().finish().unwrap();
     assert_eq!(into.map(|row| row[1]), lines(next));
     world.barrier();
     file.set_size(0).unwrap();
@@ -216,7 +216,7 @@ fn owned(world: &Comm<&SimpleCommunicator>, file: &mut File) {
         file.read_at(0, &mut others[..]),
         file.read_at_all(0, &mut other),
         file.read_ordered(&mut other),
-        file.start_read_at(0, &mut other).map(|_| ()),
+        file.start().read_at(0, &mut other).map(|_| ()),
     ];
     assert!(refused.iter().all(|result| matches!(result, Err(Error::Wire { .. }))), "{refused:?}");
     let mut view = file.view(0, &layout!(u8[1] => [0])).unwrap();
@@ -297,7 +297,7 @@ fn of_one_rank(world: &Comm<&SimpleCommunicator>) {
     let mut file = world.create(&path).unwrap();
     let rows = Darray::blocks(rank, [ranks, 3], [ranks, 1]);
     let own = vec![rank as f64; if rank == 0 { 2 } else { 3 }];
-    let refused = file.write_distributed(0, &rows, &own).unwrap_err();
+    let refused = file.write(&rows, &own).unwrap_err();
     assert_eq!(matches!(refused, Error::Shape { .. }), rank == 0, "{refused}");
     assert!(rank == 0 || matches!(refused, Error::File { .. }), "{refused}");
     let order = ArrayOrder::RowMajor;
@@ -307,10 +307,10 @@ fn of_one_rank(world: &Comm<&SimpleCommunicator>) {
         starts: [rank + usize::from(rank == 0) * ranks, 0],
         order,
     };
-    assert!(file.write_distributed(0, &beyond, &vec![0.5; 3]).is_err());
-    file.write_distributed(0, &rows, &vec![rank as f64; 3]).unwrap();
+    assert!(file.write(&beyond, &vec![0.5; 3]).is_err());
+    file.write(&rows, &vec![rank as f64; 3]).unwrap();
     let mut read = own.clone();
-    assert!(file.read_distributed(0, &rows, &mut read).is_err());
+    assert!(file.read(&rows, &mut read).is_err());
     assert_eq!(read, own);
     // Offsets that no file has.
     let offset = if rank == 0 { u64::MAX } else { 24 * rank as u64 };
@@ -354,15 +354,15 @@ fn ends(world: &Comm<&SimpleCommunicator>) {
     let all = layout!(f64[ranks] => [rank]).unwrap();
     for own in [&rows, &columns] {
         let (values, size) = (vec![rank as f64; 100], 800 * ranks as u64);
-        file.write_distributed(0, own, &values).unwrap();
+        file.write(own, &values).unwrap();
         let mut read = vec![0.0; 100];
-        file.read_distributed(0, own, &mut read).unwrap();
+        file.read(own, &mut read).unwrap();
         assert_eq!(read, values);
         assert_eq!(file.size().unwrap(), size);
         world.barrier();
         // The last value is missing: only the last rank would read it, but all ranks learn of it.
         file.set_size(size - 8).unwrap();
-        assert!(matches!(file.read_distributed(0, own, &mut read), Err(Error::File { .. })));
+        assert!(matches!(file.read(own, &mut read), Err(Error::File { .. })));
         let missing = file.read_at_all(800 * rank as u64, &mut read[..]);
         assert!(matches!(missing, Err(Error::File { .. })), "{missing:?}");
         let missing = file.read_at(800 * rank as u64, &mut read[..]);
@@ -376,19 +376,19 @@ fn ends(world: &Comm<&SimpleCommunicator>) {
         view.read_at_all(1, &mut read[2..]).unwrap();
         drop(view);
         file.set_size(size).unwrap();
-        file.read_distributed(0, own, &mut read).unwrap();
+        file.read(own, &mut read).unwrap();
     }
     drop(file);
     let mut file = world.open(&path).unwrap();
     let mut read = vec![0.0; 100];
-    file.read_distributed(0, &rows, &mut read).unwrap();
+    file.read(&rows, &mut read).unwrap();
     let read_only = [
         file.write_at(0, &read),
         file.write_at_all(0, &read),
         file.append(&read),
-        file.write_distributed(0, &rows, &read),
-        file.write_distributed(0, &columns, &read),
-        file.start_write_at(0, &read).map(|_| ()),
+        file.write(&rows, &read),
+        file.write(&columns, &read),
+        file.start().write_at(0, &read).map(|_| ()),
     ];
     assert!(read_only.iter().all(|result| matches!(result, Err(Error::File { .. }))), "{read_only:?}");
     let mut view = file.view(0, &all).unwrap();
@@ -397,14 +397,14 @@ fn ends(world: &Comm<&SimpleCommunicator>) {
     assert!(read_only.iter().all(|result| matches!(result, Err(Error::File { .. }))), "{read_only:?}");
     drop(file);
     let mut file = FileOptions::new().write(true).open(world, &path).unwrap();
-    file.write_distributed(0, &rows, &read).unwrap();
+    file.write(&rows, &read).unwrap();
     let write_only = [
         file.read_at(0, &mut read),
         file.read_at_all(0, &mut read),
         file.read_ordered(&mut read),
-        file.read_distributed(0, &rows, &mut read),
-        file.read_distributed(0, &columns, &mut read),
-        file.start_read_at(0, &mut read).map(|_| ()),
+        file.read(&rows, &mut read),
+        file.read(&columns, &mut read),
+        file.start().read_at(0, &mut read).map(|_| ()),
     ];
     assert!(write_only.iter().all(|result| matches!(result, Err(Error::File { .. }))), "{write_only:?}");
     let mut view = file.view(0, &all).unwrap();
@@ -424,34 +424,34 @@ fn mistakes(world: &Comm<&SimpleCommunicator>) {
     let mut file = world.create(&path).unwrap();
     assert!(FileOptions::new().write(true).create_new(true).open(world, &path).is_err());
     let rows = Darray::blocks(rank, [ranks, 3], [ranks, 1]);
-    assert!(matches!(file.write_distributed(0, &rows, &vec![0.5f64; 2]), Err(Error::Shape { .. })));
+    assert!(matches!(file.write(&rows, &vec![0.5f64; 2]), Err(Error::Shape { .. })));
     let several: [Subarray<2>; 2] = [0, 1].map(|k| Subarray {
         sizes: [ranks, 4],
         subsizes: [1, 2],
         starts: [rank, 2 * k],
         order: ArrayOrder::RowMajor,
     });
-    assert!(matches!(file.write_distributed(0, &several, &vec![0.5f64; 2]), Err(Error::Parameter { .. })));
-    file.write_distributed(0, &rows, &vec![rank as f64; 3]).unwrap();
+    assert!(matches!(file.write(&several, &vec![0.5f64; 2]), Err(Error::Parameter { .. })));
+    file.write(&rows, &vec![rank as f64; 3]).unwrap();
     file.close().unwrap();
     let mut read_only = world.open(&path).unwrap();
     assert!(matches!(read_only.write_at(0, &1u8), Err(Error::File { .. })));
     let mut own = vec![0.0; 3];
-    read_only.read_distributed(0, &rows, &mut own).unwrap();
+    read_only.read(&rows, &mut own).unwrap();
     assert_eq!(own, [rank as f64; 3]);
     drop(read_only);
     let long = path.with_file_name("a".repeat(255));
     assert!(matches!(world.open(&long), Err(Error::File { .. })));
     // A write that is forgotten ends before the file is closed.
     let file = world.create(&path).unwrap();
-    std::mem::forget(file.start_write_at(8 * rank as u64, &rank).unwrap());
-    std::mem::forget(file.start_write_at(8 * (ranks + rank) as u64, &rank).unwrap());
-    file.start_write_at(8 * (2 * ranks + rank) as u64, &rank).unwrap().finish().unwrap();
+    std::mem::forget(file.start().write_at(8 * rank as u64, &rank).unwrap());
+    std::mem::forget(file.start().write_at(8 * (ranks + rank) as u64, &rank).unwrap());
+    file.start().write_at(8 * (2 * ranks + rank) as u64, &rank).unwrap().finish().unwrap();
     file.close().unwrap();
     let expected: Vec<usize> = (0..3 * ranks).map(|at| at % ranks).collect();
     assert_eq!(on_disk(world, &path), pack(&expected));
     let file = world.open(&path).unwrap();
-    assert!(file.start_read_at(24 * ranks as u64 - 8, &mut [0u64; 2]).is_err());
+    assert!(file.start().read_at(24 * ranks as u64 - 8, &mut [0u64; 2]).is_err());
     drop(file);
     remove(world, &path);
 }

@@ -271,7 +271,7 @@ impl<'w> Program<'w> {
             let file = self.file.as_ref().expect("the file is open");
             for (places, values) in own.iter().zip(&values) {
                 let at = places.first().copied().unwrap_or(0) as u64;
-                pending.push(file.start_write_at(at, values).unwrap());
+                pending.push(file.start().write_at(at, values).unwrap());
             }
             for (mut write, [asks, end]) in pending.into_iter().zip(ends).rev() {
                 for _ in 0..asks {
@@ -290,7 +290,7 @@ impl<'w> Program<'w> {
             for (places, [asks, end]) in own.iter().zip(ends) {
                 let at = places.first().copied().unwrap_or(0) as u64;
                 let (expected, mut found) = (self.expected::<T>(places), vec![T::of(0); places.len()]);
-                let Ok(mut read) = file.start_read_at(at, &mut found) else {
+                let Ok(mut read) = file.start().read_at(at, &mut found) else {
                     assert!(expected.is_none());
                     continue;
                 };
@@ -357,18 +357,18 @@ impl<'w> Program<'w> {
             let arrays = own.arrays::<T>(gsizes, shift, 7);
             let arrays: Vec<&Vec<T>> = arrays.iter().collect();
             let written = match &arrays[..] {
-                [array] => self.file().write_distributed(offset, own.parts(), *array),
-                arrays => self.file().write_distributed_all(offset, own.parts(), arrays),
+                [array] => self.file().at(offset).write(own.parts(), *array),
+                arrays => self.file().at(offset).write_all(own.parts(), arrays),
             };
             assert_eq!(written.is_err(), failing.is_some(), "{written:?} of {gsizes:?} at {at}");
             return if failing.is_some() { self.either(&new) } else { self.model = new };
         }
         let mut arrays = own.arrays::<T>(gsizes, 5000, 9);
         let read = match &mut arrays[..] {
-            [array] => self.file().read_distributed(offset, own.parts(), array),
+            [array] => self.file().at(offset).read(own.parts(), array),
             arrays => {
                 let mut arrays: Vec<&mut Vec<T>> = arrays.iter_mut().collect();
-                self.file().read_distributed_all(offset, own.parts(), &mut arrays)
+                self.file().at(offset).read_all(own.parts(), &mut arrays)
             }
         };
         let expected = self.expected::<T>(&everything).filter(|_| failing.is_none());
@@ -503,11 +503,11 @@ impl<'w> Program<'w> {
             0 => file.write_at(0, &T::of(1)),
             1 => file.read_at_all(0, &mut T::of(1)),
             2 => file.append(&T::of(1)),
-            3 => file.start_write_at(0, &T::of(1)).map(|_| ()),
-            4 => file.start_read_at(0, &mut T::of(1)).map(|_| ()),
+            3 => file.start().write_at(0, &T::of(1)).map(|_| ()),
+            4 => file.start().read_at(0, &mut T::of(1)).map(|_| ()),
             5 => file.read_ordered(&mut T::of(1)),
-            6 => file.write_distributed_all(0, own.parts(), &arrays.iter().collect::<Vec<_>>()),
-            _ => file.read_distributed_all(0, own.parts(), &mut arrays.iter_mut().collect::<Vec<_>>()),
+            6 => file.at(0).write_all(own.parts(), &arrays.iter().collect::<Vec<_>>()),
+            _ => file.at(0).read_all(own.parts(), &mut arrays.iter_mut().collect::<Vec<_>>()),
         };
         assert!(matches!(result, Err(Error::File { .. })), "{result:?}");
         drop(T::view(file, 0, 1, &[0]).unwrap());

@@ -1,0 +1,191 @@
+//! Messages from any rank.
+
+use std::{fmt, marker::PhantomData};
+
+use ::mpi::Tag;
+
+use super::{
+    Arrived, Peer, Pending, Place, Starting,
+    peer::{arrived_value, value},
+    pending::State,
+};
+use crate::{
+    Error, FromMessage, Wire,
+    mpi::{Usable, ready},
+    transfer::{
+        address::{Address, Channel},
+        incoming::{Receiving, value_of},
+        waiting::{Waiting, meanwhile, progress},
+    },
+};
+
+/// All ranks of a communicator, to receive from whichever sends (`MPI_ANY_SOURCE`).
+///
+/// ```no_run
+/// use dtype_runtime::{Peer, Result, run};
+///
+/// fn main() {
+///     run(|world| -> Result {
+///         if world.rank() == 0 {
+///             for _ in 1..world.size() {
+///                 let (name, from): (String, Peer) = world.any().receive()?;
+///                 from.send(&format!("hello, {name}"))?;
+///             }
+///         } else {
+///             world.peer(0).send(&format!("rank {}", world.rank()))?;
+///             println!("{}", world.peer(0).receive::<String>()?);
+///         }
+///         Ok(())
+///     });
+/// }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Any<'c> {
+    channel: Channel,
+    tag: Option<Tag>,
+    communicator: PhantomData<&'c ()>,
+}
+
+impl<'c> Any<'c> {
+    pub(super) fn new(channel: Channel) -> Self {
+        Self { channel, tag: None, communicator: PhantomData }
+    }
+
+    /// Receives with this tag.
+    #[must_use]
+    pub fn tag(mut self, tag: Tag) -> Self {
+        self.tag = Some(tag);
+        self
+    }
+
+    fn source(&self, mpi: &Usable) -> Result<Address, Error> {
+        self.channel.address(mpi, None, self.tag)
+    }
+
+    fn sender(&self, sender: Address) -> Peer<'c> {
+        Peer::new(self.channel, usize::try_from(sender.rank).unwrap_or(usize::MAX))
+    }
+
+    /// Receives a value from any rank, and returns the rank as well.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive`].
+    pub fn receive<T: FromMessage>(&self) -> Result<(T, Peer<'c>), Error> {
+        let mpi = &ready()?;
+        let (value, sender) = value(mpi, Wire::Auto, self.source(mpi)?)?;
+        Ok((value, self.sender(sender)))
+    }
+
+    /// Receives a message from any rank into memory that is there, and returns the rank.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive_into`].
+    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<Peer<'c>, Error> {
+        let mpi = &ready()?;
+        let sender = place.incoming().receive(mpi, Wire::Auto, self.source(mpi)?)?;
+        Ok(self.sender(sender))
+    }
+
+    /// Receives a value if a message of any rank has arrived. Otherwise returns `None` at once.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive`].
+    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<(T, Peer<'c>)>, Error> {
+        let mpi = &ready()?;
+        let found = arrived_value(mpi, self.source(mpi)?)?;
+        Ok(found.map(|(value, sender)| (value, self.sender(sender))))
+    }
+
+    /// Returns what has arrived from any rank, without receiving it, or `None` if there is nothing.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::probe`].
+    pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
+        let mpi = &ready()?;
+        Arrived::look_for(mpi, self.channel, self.source(mpi)?)
+    }
+
+    /// Starts to receive instead of waiting.
+    pub fn start(self) -> Starting<Self> {
+        Starting(self)
+    }
+}
+
+impl<'c> Starting<Any<'c>> {
+    /// Starts to receive a value from any rank (`MPI_Irecv`). [`finish`](Pending::finish) returns the rank as
+    /// well. See [the same call of a rank](struct.Starting.html#method.receive).
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive`], from [`finish`](Pending::finish).
+    pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, (T, Peer<'c>)>, Error> {
+        let mpi = &ready()?;
+        let from = self.0.source(mpi)?;
+        Ok(Pending::new(AwaitedValue {
+            waiting: Waiting::new(mpi, from, T::KEPT)?,
+            of: self.0,
+            value: PhantomData,
+        }))
+    }
+
+    /// Starts to receive a message from any rank into memory that is there, which is borrowed until
+    /// [`finish`](Pending::finish) writes it and returns the rank.
+    ///
+    /// # Errors
+    /// The errors of [`Peer::receive_into`], from [`finish`](Pending::finish).
+    pub fn receive_into<'a, M: Place + ?Sized>(
+        &self,
+        place: &'a mut M,
+    ) -> Result<Pending<'a, Peer<'c>>, Error>
+    where
+        'c: 'a,
+    {
+        let mpi = &ready()?;
+        let from = self.0.source(mpi)?;
+        let receiving = Receiving::start(mpi, place.incoming(), Wire::Auto, from)?;
+        Ok(Pending::new(AwaitedPlace { receiving, of: self.0 }))
+    }
+}
+
+/// A value that is being received, whose size is not known.
+struct AwaitedValue<'c, T> {
+    waiting: Waiting,
+    of: Any<'c>,
+    value: PhantomData<T>,
+}
+
+impl<'c, T: FromMessage> State<(T, Peer<'c>)> for AwaitedValue<'c, T> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        Ok(self.waiting.is_done(mpi))
+    }
+
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(T, Peer<'c>), Error> {
+        let Self { waiting, of, .. } = *self;
+        let (value, sender) = value_of(mpi, waiting.wait(mpi)?)?;
+        Ok((value, of.sender(sender)))
+    }
+}
+
+/// A message that is being received into a place.
+struct AwaitedPlace<'a, 'c> {
+    receiving: Receiving<'a>,
+    of: Any<'c>,
+}
+
+impl<'c> State<Peer<'c>> for AwaitedPlace<'_, 'c> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        progress(mpi);
+        Ok(self.receiving.advance(mpi))
+    }
+
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<Peer<'c>, Error> {
+        let Self { mut receiving, of } = *self;
+        meanwhile(mpi, || Ok(receiving.advance(mpi)))?;
+        Ok(of.sender(receiving.outcome()?))
+    }
+}
+
+impl fmt::Debug for Any<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Any").field("tag", &self.tag).finish_non_exhaustive()
+    }
+}
