@@ -57,6 +57,7 @@ pub fn documents(world: &SimpleCommunicator) {
 }
 
 /// The calls of the README.
+#[expect(elided_lifetimes_in_paths, reason = "the calls stand as in the README")]
 fn calls(world: &World<'_>) -> Result {
     let (rank, size) = (world.rank(), world.size());
     if rank == 0 {
@@ -134,7 +135,8 @@ fn shared(world: &World<'_>) -> Result {
     let mut cells = part.vec(rank);
     let mut halo = grid.halo(&part)?;
     let mut pending = halo.start(&mut cells)?;
-    equal(pending.cells().interior(), [2..3]);
+    let [interior] = pending.cells().interior();
+    equal(interior, 2..3);
     equal(pending.cells()[[2]], rank);
     pending.finish()?;
     equal((cells[0], cells[4]), (destinations[0], sources[0]));

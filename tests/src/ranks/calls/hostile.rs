@@ -265,9 +265,9 @@ pub fn owned_as_plain(world: &SimpleCommunicator) {
     is_told(comm.gather_into(0, text, (rank == 0).then_some(&mut second[..])));
     let scattered = comm.scatter_into(0, (rank == 0).then_some(text), &mut second[..]);
     if rank == 0 {
-        is_told(scattered)
+        is_told(scattered);
     } else {
-        drop(scattered.unwrap_err())
+        drop(scattered.unwrap_err());
     }
     comm.all_gather(&rank).unwrap();
 }
