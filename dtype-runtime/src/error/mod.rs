@@ -543,7 +543,7 @@ mod tests {
             error.to_string(),
             "the message from rank 1 with tag 0 has 1 value and a part of one (6 packed bytes), but its \
              destination has 3 values (12 packed bytes): sender and receiver must have the same number of \
-             values"
+             values of the same type"
         );
         assert_eq!(format!("{error:?}"), format!("Size: {error}"));
         assert_eq!((error.sizes(), error.rank()), (Some((12, Some(6))), Some(1)));
