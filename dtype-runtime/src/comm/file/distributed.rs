@@ -27,7 +27,8 @@ impl File {
         FileAt { file: self, offset }
     }
 
-    /// Writes this rank's part of a distributed array to the beginning of the file. See [`FileAt::write`].
+    /// Writes this rank's part of a distributed array to the beginning of the file, which gets the global
+    /// array in row-major order. All ranks must make this call. See [`FileAt::write`].
     ///
     /// # Errors
     /// The errors of [`FileAt::write`].
@@ -40,7 +41,8 @@ impl File {
         self.at(0).write(own, array)
     }
 
-    /// Reads this rank's part of a distributed array from the beginning of the file. See [`FileAt::read`].
+    /// Reads this rank's part of a distributed array from the beginning of the file. All ranks must make this
+    /// call; their number and distribution may differ from those that wrote the file. See [`FileAt::read`].
     ///
     /// # Errors
     /// The errors of [`FileAt::read`].
@@ -62,8 +64,8 @@ impl FileAt<'_> {
     /// ranks must make this call.
     ///
     /// # Errors
-    /// The errors of [`File::write_at_all`]; `Argument` if the array has other sizes than the
-    /// part, if this rank has several parts, or if a part has more than 2²⁷ short runs.
+    /// The errors of [`File::write_at_all`]; `Argument` if the array has other sizes than the part, if this
+    /// rank has several parts, or if a part has more than 2²⁷ short runs.
     pub fn write<T, const D: usize, P, S>(self, own: &P, array: &S) -> Result<(), Error>
     where
         T: MpiDatatype,
@@ -95,8 +97,8 @@ impl FileAt<'_> {
     /// Their number and distribution may differ from those that wrote the file.
     ///
     /// # Errors
-    /// The errors of [`write`](Self::write) and [`File::read_at`]. With
-    /// several parts, earlier ones may have been written.
+    /// The errors of [`write`](Self::write) and [`File::read_at`]. With several parts, earlier ones may have
+    /// been written.
     pub fn read<T, const D: usize, P, R>(self, own: &P, array: &mut R) -> Result<(), Error>
     where
         T: MpiDatatype,
