@@ -6,8 +6,7 @@ use std::os::raw::c_int;
 
 use dtype_core::{BaseType, TypeTree};
 use dtype_engine::{Data, DataMut, PackBuffer, Plan};
-use dtype_mpi::{Doubt, Family, running};
-use dtype_runtime::decode::Contents;
+use dtype_mpi::{Contents, Doubt, Family, running};
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{

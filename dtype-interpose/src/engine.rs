@@ -2,21 +2,15 @@
 //! messages.
 
 use std::{
+    fmt,
     os::raw::c_void,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 use dtype_core::{BaseType, Bounds, TypeTree};
 use dtype_engine::Plan;
-use dtype_mpi::running;
-use dtype_runtime::{
-    decode::{Decoded, build},
-    layout::LayoutDatatype,
-};
-use mpi::{
-    datatype::DatatypeRef,
-    raw::{AsRaw, FromRaw},
-};
+use dtype_mpi::{Committed, Decoded, running};
+use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{
     doubts,
@@ -41,7 +35,7 @@ pub(crate) struct Engine {
     /// The policies for one-sided calls: for targets with gaps, and for contiguous targets.
     windows: [Policy; 2],
     /// The datatype of one packed element.
-    packed: LayoutDatatype,
+    packed: Committed,
     /// `true` if `packed` consists of `MPI_PACKED`, which is sent only if all ranks are peers. Otherwise
     /// `packed` consists of the same base types without gaps, which match whatever the original datatype
     /// matches.
@@ -71,18 +65,16 @@ impl Engine {
     /// # Errors
     /// The reason why neither messages nor packing calls of the datatype are packed by a plan.
     pub fn of(datatype: MPI_Datatype) -> Result<Box<Self>, String> {
-        Self::found(datatype).map_err(|error| error.to_string())?.map(Box::new)
-    }
-
-    fn found(datatype: MPI_Datatype) -> Result<Result<Self, String>, dtype_runtime::Error> {
         // SAFETY: promises 1 and 2: a datatype that the program passes to a call is live until the call
         // returns.
-        let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype.into()) })?;
-        let (plan, tree) = (decoded.plan()?, decoded.tree());
+        let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype.into()) }).map_err(text)?;
+        let tree = &decoded.tree;
+        let extent = isize::try_from(decoded.bounds.extent).map_err(text)?;
+        let plan = Plan::new(tree).map_err(text)?.resized(extent);
         if let Some(base) = base_that(tree, must_be_whole) {
-            return Ok(Err(format!("values of {base}, which the library cannot receive cut in two")));
+            return Err(format!("values of {base}, which the library cannot receive cut in two"));
         }
-        let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
+        let (size, lowest) = (plan.packed_size(), tree.measure().map_err(text)?.lower_bound);
         let is_mixed = base_of(tree).is_none();
         let for_peers = is_mixed && !running().joins_structs && !has_long_runs(tree, &plan);
         let [sent, received] = if for_peers {
@@ -94,13 +86,13 @@ impl Engine {
         let packing = Policy::of_packing(tree, &plan);
         let (policies, reason) = match (sent, received) {
             (Ok(sent), Ok(received)) => ([sent, received], None),
-            (_, Err(reason)) if packing == Policy::NONE => return Ok(Err(reason)),
+            (_, Err(reason)) if packing == Policy::NONE => return Err(reason),
             (_, Err(reason)) => ([Policy::NONE; 2], Some(reason)),
             (Err(_), Ok(received)) => ([Policy::NONE, received], None),
         };
         // SAFETY: promises 1 and 2, as above.
         if let Some(reason) = unsafe { doubts::refusal(datatype, tree, &plan) } {
-            return Ok(Err(reason.to_owned()));
+            return Err(reason.to_owned());
         }
         // Peers agree on messages only, so one-sided calls must not depend on who is a peer.
         let windows = [false, true].map(|is_contiguous| {
@@ -109,13 +101,14 @@ impl Engine {
         let gapless = if for_peers {
             TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Packed))
         } else {
-            tree.gapless()?
+            tree.gapless().map_err(text)?
         };
-        let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
-        let gap = running().writes_past_buffer.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
+        let packed = Committed::new(&gapless, Bounds::of_extent(size as i64)).map_err(text)?;
+        let gap = running().writes_past_buffer.then(|| TruncationGuard::of(&gapless, &packed)).transpose();
+        let gap = gap.map_err(text)?;
         // SAFETY: promises 1 and 2, as above.
         let original = unsafe { Original::of(datatype, tree) };
-        Ok(Ok(Self {
+        Ok(Box::new(Self {
             plan,
             size,
             policies,
@@ -175,7 +168,7 @@ impl Engine {
     /// Returns the datatype of one packed element if `count` elements are sent packed on a communicator.
     pub fn sent(&self, count: usize, communicator: MPI_Comm) -> Option<MPI_Datatype> {
         let goes = self.sends(count) && (!self.for_peers || peers::all(communicator));
-        goes.then(|| self.packed.as_raw().into())
+        goes.then(|| self.packed.raw().into())
     }
 
     /// Returns `true` if `count` elements are sent packed between peers.
@@ -186,13 +179,13 @@ impl Engine {
     /// Returns the datatype of one packed element if a receive into a buffer of `count` elements is worth
     /// packing. `MPI_PACKED` also receives unpacked messages, so the sender need not be a peer.
     pub fn received(&self, count: usize) -> Option<MPI_Datatype> {
-        self.policies[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw().into())
+        self.policies[1].takes(count.checked_mul(self.size)?).then(|| self.packed.raw().into())
     }
 
     /// Returns the datatype of one packed element if a one-sided call with this number of packed bytes is
     /// worth packing. `is_contiguous` describes the datatype of the target.
     pub fn moved(&self, bytes: usize, is_contiguous: bool) -> Option<MPI_Datatype> {
-        self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.as_raw().into())
+        self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.raw().into())
     }
 
     /// Returns the datatype for the MPI library, if messages are verified.
@@ -223,4 +216,8 @@ impl Drop for Live {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn text(error: impl fmt::Display) -> String {
+    error.to_string()
 }

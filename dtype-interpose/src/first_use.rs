@@ -18,8 +18,7 @@ use std::{
     },
 };
 
-use dtype_mpi::Envelope;
-use dtype_runtime::decode::Contents;
+use dtype_mpi::{Contents, Envelope};
 use foldhash::fast::FixedState;
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 

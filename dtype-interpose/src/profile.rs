@@ -21,8 +21,8 @@ use std::{
 
 use dtype_core::{Limits, NodeCosts, TypeTree};
 use dtype_engine::{Data, PackBuffer};
+use dtype_mpi::{Decoded, constructors};
 use dtype_report::{FirstUse, Layout, Report, Samples, SortBy, Usage};
-use dtype_runtime::decode::{Decoded, constructors};
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{
@@ -340,8 +340,8 @@ impl Profile {
             return;
         };
         let layout = decoded.as_ref().map(|decoded| Layout {
-            tree: decoded.tree().clone(),
-            bounds: decoded.bounds(),
+            tree: decoded.tree.clone(),
+            bounds: decoded.bounds,
             least: None,
         });
         let mut reasons = BTreeMap::new();

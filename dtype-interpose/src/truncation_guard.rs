@@ -11,9 +11,7 @@ use std::{
 };
 
 use dtype_core::{Bounds, TypeTree};
-use dtype_mpi::with_gap;
-use dtype_runtime::{Error, decode::build, layout::LayoutDatatype};
-use mpi::raw::AsRaw;
+use dtype_mpi::{Committed, with_gap};
 
 use crate::{
     call::SUCCESS,
@@ -27,9 +25,9 @@ pub(crate) const GAP: usize = 16;
 /// The truncation guard of a datatype: the datatypes that its packed elements are received as.
 pub(crate) struct TruncationGuard {
     /// The datatype of one packed element without the gap.
-    gapless: LayoutDatatype,
+    gapless: Committed,
     /// The datatype of the last packed element, with the gap.
-    one: LayoutDatatype,
+    one: Committed,
     size: usize,
     /// The size of the last value in bytes.
     last: usize,
@@ -42,13 +40,13 @@ impl TruncationGuard {
     ///
     /// # Errors
     /// If the datatype with the gap cannot be built.
-    pub fn of(tree: &TypeTree, gapless: &LayoutDatatype) -> Result<Self, Error> {
+    pub fn of(tree: &TypeTree, gapless: &Committed) -> Result<Self, dtype_mpi::Error> {
         let size = tree.measure()?.size as usize;
         let mut last = tree;
         while let Some(child) = last.children().last() {
             last = child;
         }
-        let one = build(with_gap(tree, GAP as i64), Bounds::of_extent((size + GAP) as i64))?;
+        let one = Committed::new(&with_gap(tree, GAP as i64), Bounds::of_extent((size + GAP) as i64))?;
         let last = last.measure()?.size as usize;
         Ok(Self { gapless: gapless.clone(), one, size, last, kept: Mutex::new(None) })
     }
@@ -61,7 +59,7 @@ impl TruncationGuard {
         }
         let counts = [c_int::try_from(count.checked_sub(1)?).ok()?, 1];
         let places = [0, (self.size * (count - 1)) as MPI_Aint];
-        let parts = [self.gapless.as_raw(), self.one.as_raw()].map(MPI_Datatype::from);
+        let parts = [self.gapless.raw(), self.one.raw()].map(MPI_Datatype::from);
         let mut whole = Whole { datatype: native::MPI_DATATYPE_NULL(), behind: self.last };
         // SAFETY: promise 1; `self` keeps both datatypes live, and the lists have two items each.
         let code = unsafe {

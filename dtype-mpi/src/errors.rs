@@ -36,6 +36,16 @@ pub fn true_code(code: c_int) -> c_int {
     if code == SUCCESS { told } else { code }
 }
 
+/// Converts the result of an MPI call, whose error is a code. Also reports an error that MPI passed to the
+/// error handler but did not return.
+///
+/// # Errors
+/// [`Error::Mpi`] for a code.
+pub fn told<T>(mpi: &Usable, call: &'static str, result: Result<T, c_int>) -> Result<T, Error> {
+    checked(mpi, call, result.as_ref().err().copied().unwrap_or(SUCCESS))?;
+    result.map_err(|code| Error::Mpi { call, code, text: String::new() })
+}
+
 /// `MPI_SUCCESS`.
 pub const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 

@@ -3,15 +3,18 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use ::mpi::ffi::MPI_Datatype;
+use ::mpi::{Count, ffi::MPI_Datatype};
+use dtype_core::{Bounds, NodeCosts, Program, TypeTree, solve_layout};
 
 use crate::{
     Error, Usable,
+    construct::construct,
     errors::without_communicator,
     init_finalize::{at_end, ready},
+    large::has_large_counts,
 };
 
 /// A committed datatype of this process.
@@ -108,6 +111,35 @@ impl Drop for Slot {
             let unused = built.handles.remove(number);
             built.unused.extend(unused);
         }
+    }
+}
+
+/// A committed datatype of this process, which is freed when the last copy of this value is gone.
+#[derive(Clone)]
+pub struct Committed {
+    handle: Handle,
+    _slot: Arc<Slot>,
+}
+
+impl Committed {
+    /// Builds a datatype of least cost for a type tree and these bounds, of the predefined datatypes in the
+    /// tree.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] for an invalid tree; the errors of [`ready`] and of [`construct`].
+    pub fn new(tree: &TypeTree, bounds: Bounds) -> Result<Self, Error> {
+        let tree = solve_layout(tree, &NodeCosts::THESIS.linear())?.tree;
+        let most = if has_large_counts() { i64::MAX as u64 } else { Count::MAX as u64 };
+        let program = Program::lower_within(&tree, Some(bounds), most)?;
+        let asked = program.datatype()?.tree.measure()?;
+        let slot = Arc::new(Slot::new());
+        let handle = slot.get_or_build(|mpi| construct(mpi, &program, false, &asked))?;
+        Ok(Self { handle, _slot: slot })
+    }
+
+    /// Returns MPI's handle.
+    pub fn raw(&self) -> MPI_Datatype {
+        self.handle.raw()
     }
 }
 

@@ -8,7 +8,8 @@
 //!   and the communicators of the process; `errors`: MPI errors as values;
 //! - `number`: handles as numbers; `construct`: the calls of a constructor program; `handle`: the datatypes
 //!   built so far, each once;
-//! - `envelope`: the outermost constructor of a datatype; `attribute`: values that are kept on datatypes;
+//! - `envelope`: the outermost constructor of a datatype; `decode`: all of them, as a tree;
+//! - `attribute`: values that are kept on datatypes;
 //! - `truncation_guard`: a gap in a receive buffer.
 //!
 //! Each function that calls MPI takes the proof that MPI is usable ([`Usable`]), which [`ready`] gives.
@@ -18,6 +19,7 @@ mod attribute;
 mod calls;
 pub mod constants;
 mod construct;
+mod decode;
 mod envelope;
 mod environment;
 mod error;
@@ -34,13 +36,14 @@ mod usable;
 pub use attribute::{Attribute, OnDatatype};
 pub use constants::predefined;
 pub use construct::{construct, size};
+pub use decode::{Contents, Decoded, constructors};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use errors::{
-    SUCCESS, called, checked, class_of, is_truncation, return_errors, returning_errors, true_code,
+    SUCCESS, called, checked, class_of, is_truncation, return_errors, returning_errors, told, true_code,
     without_communicator,
 };
-pub use handle::{Built, Handle, Slot};
+pub use handle::{Built, Committed, Handle, Slot};
 pub use init_finalize::{
     at_end, greatest_tag, in_session, is_between_groups, no_copy, packed_datatype, ready,
 };

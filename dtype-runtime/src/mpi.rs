@@ -9,11 +9,10 @@
 
 use std::os::raw::c_int;
 
-use ::mpi::ffi::{MPI_Comm, MPI_Datatype};
-use dtype_mpi::Envelope;
+use ::mpi::ffi::MPI_Comm;
 pub(crate) use dtype_mpi::{
     Handle, SUCCESS, Slot, Usable, at_end, checked, class_of, constants, construct, has_large_counts,
-    is_truncation, no_copy, packed_datatype, predefined, ready, running, true_code, with_gap,
+    is_truncation, no_copy, packed_datatype, predefined, ready, running, told, true_code, with_gap,
     without_communicator,
 };
 
@@ -21,32 +20,11 @@ use crate::Error;
 
 impl From<dtype_mpi::Error> for Error {
     fn from(error: dtype_mpi::Error) -> Self {
-        use dtype_mpi::Error as Of;
         match error {
-            Of::NotInitialized => Self::NotInitialized,
-            Of::Finalized => Self::Finalized,
-            Of::Thread => Self::Thread,
-            Of::Datatype { name, reason } => Self::Datatype { name, reason },
-            Of::Argument { call, argument, value, limit } => Self::Argument { call, argument, value, limit },
-            Of::Construction { library, asked_size, asked_range, built_size, built_range } => {
-                Self::Construction { library, asked_size, asked_range, built_size, built_range }
-            }
-            Of::Mpi { call, code, text } => Self::Mpi { call, code, text },
+            dtype_mpi::Error::Tree(error) => error.into(),
+            error => Self::Library(error),
         }
     }
-}
-
-/// Converts the result of an MPI call, whose error is a code. Also reports an error that MPI passed to the
-/// error handler but did not return.
-pub(crate) fn told<T>(mpi: &Usable, call: &'static str, result: Result<T, c_int>) -> Result<T, Error> {
-    checked(mpi, call, result.as_ref().err().copied().unwrap_or(SUCCESS))?;
-    result.map_err(|code| Error::Mpi { call, code, text: String::new() })
-}
-
-/// Returns the envelope of a datatype.
-pub(crate) fn envelope(mpi: &Usable, datatype: MPI_Datatype) -> Result<Envelope, Error> {
-    // SAFETY: 1, the condition of this module.
-    told(mpi, "MPI_Type_get_envelope", unsafe { Envelope::of(mpi, datatype) })
 }
 
 /// Makes an MPI call on a communicator, and returns its error as a value.
@@ -85,12 +63,6 @@ pub(crate) fn greatest_tag(mpi: &Usable, communicator: MPI_Comm) -> c_int {
 pub(crate) fn is_between_groups(mpi: &Usable, communicator: MPI_Comm) -> Result<bool, Error> {
     // SAFETY: 1, the condition of this module.
     Ok(unsafe { dtype_mpi::is_between_groups(mpi, communicator) }?)
-}
-
-/// Returns the size of a datatype in bytes of data.
-pub(crate) fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
-    // SAFETY: 1, the condition of this module.
-    Ok(unsafe { dtype_mpi::size(mpi, datatype) }?)
 }
 
 /// Calls `run` in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When `run` returns,

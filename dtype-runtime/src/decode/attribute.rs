@@ -28,5 +28,6 @@ pub(super) fn set(mpi: &Usable, datatype: MPI_Datatype, decoded: &Arc<Decoded>) 
     // SAFETY: 1, since the datatype is borrowed by the caller.
     let kept = unsafe { ATTRIBUTE.keep(mpi, datatype, Arc::clone(decoded)) };
     AT_END.call_once(|| at_end(|mpi| ATTRIBUTE.end(mpi)));
-    told(mpi, "MPI_Type_set_attr", kept).map(drop)
+    told(mpi, "MPI_Type_set_attr", kept)?;
+    Ok(())
 }

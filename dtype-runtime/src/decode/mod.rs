@@ -20,14 +20,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ::mpi::{datatype::UncommittedDatatype, ffi::MPI_Datatype};
+use ::mpi::datatype::UncommittedDatatype;
 use dtype_core::{Bounds, TypeTree};
-use tree::{add_contents, bounds, constructors_of, tree_of};
 
 use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
-    mpi::{Usable, ready, without_communicator},
+    mpi::{ready, without_communicator},
     types::{
         cache::cached,
         entry::{Purpose, Wanted},
@@ -35,55 +34,9 @@ use crate::{
 };
 
 mod attribute;
-mod contents;
 mod decoded;
-mod tree;
 
-pub use contents::Contents;
 pub use decoded::Decoded;
-
-impl Decoded {
-    /// Decodes a datatype like [`decode`], but does not cache the result on the datatype. This is for callers
-    /// with a cache of their own, and for MPI libraries that delete attributes in the midst of communication.
-    /// MPICH does so if a datatype is freed before its last message is complete.
-    ///
-    /// # Errors
-    /// The errors of [`decode`].
-    pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
-        let mpi = &ready()?;
-        without_communicator(mpi, || Ok(Self::read(mpi, datatype.as_raw())?.0))
-    }
-
-    /// Returns the description of a datatype, and `true` if the datatype is predefined.
-    fn read(mpi: &Usable, datatype: MPI_Datatype) -> Result<(Self, bool), Error> {
-        let (tree, named) = tree_of(mpi, datatype, 0)?;
-        tree.measure()?;
-        Ok((Self { tree, bounds: bounds(mpi, datatype)?, plan: OnceLock::new() }, named))
-    }
-}
-
-impl Contents {
-    /// Reads the constructor arguments of a datatype in one pass, without building a tree.
-    ///
-    /// ```no_run
-    /// use dtype_runtime::decode::Contents;
-    /// use mpi::{datatype::UserDatatype, traits::*};
-    ///
-    /// let universe = mpi::initialize().unwrap();
-    /// let column = || UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
-    /// assert_eq!(Contents::of(&column())?, Contents::of(&column())?);
-    /// # Ok::<(), dtype_runtime::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`decode`].
-    pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
-        let mpi = &ready()?;
-        let mut contents = Self::default();
-        without_communicator(mpi, || add_contents(mpi, &mut contents, datatype.as_raw(), 0))?;
-        Ok(contents)
-    }
-}
 
 /// Decodes a datatype, committed or not. The result is cached as an attribute (MPI 4.1 section 7.7.4) of the
 /// datatype and its duplicates, so that each datatype is decoded once.
@@ -113,38 +66,15 @@ impl Contents {
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
     let mpi = &ready()?;
     let raw = datatype.as_raw();
-    without_communicator(mpi, || {
-        if let Some(decoded) = attribute::get(mpi, raw)? {
-            return Ok(decoded);
-        }
-        let (decoded, named) = Decoded::read(mpi, raw)?;
-        let decoded = Arc::new(decoded);
-        if !named {
-            attribute::set(mpi, raw, &decoded)?;
-        }
-        Ok(decoded)
-    })
-}
-
-/// Returns the constructors of a datatype as text, the outermost first, with the base types in them. The text
-/// has the parts of the outer five levels, and the first six parts of a struct. The text helps people to find
-/// the code that built the datatype; [`decode`] returns the meaning.
-///
-/// ```no_run
-/// use dtype_runtime::decode::constructors;
-/// use mpi::{datatype::UserDatatype, traits::*};
-///
-/// let universe = mpi::initialize().unwrap();
-/// let column = UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
-/// assert_eq!(constructors(&UserDatatype::contiguous(3, &column))?, "contiguous(vector(i32))");
-/// # Ok::<(), dtype_runtime::Error>(())
-/// ```
-///
-/// # Errors
-/// The errors of [`decode`].
-pub fn constructors<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<String, Error> {
-    let mpi = &ready()?;
-    without_communicator(mpi, || constructors_of(mpi, datatype.as_raw(), 0))
+    if let Some(decoded) = without_communicator(mpi, || attribute::get(mpi, raw))? {
+        return Ok(decoded);
+    }
+    let dtype_mpi::Decoded { tree, bounds, is_predefined } = dtype_mpi::Decoded::of(datatype)?;
+    let decoded = Arc::new(Decoded { tree, bounds, plan: OnceLock::new() });
+    if !is_predefined {
+        without_communicator(mpi, || attribute::set(mpi, raw, &decoded))?;
+    }
+    Ok(decoded)
 }
 
 /// Returns a new committed datatype of least cost with the same type map, lower bound and extent: [`decode`],

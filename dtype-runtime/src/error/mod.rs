@@ -50,6 +50,11 @@ pub enum Error {
     #[doc(hidden)]
     #[error(transparent)]
     Pack(#[from] pack::Error),
+    /// An MPI call failed, or MPI does not allow it.
+    #[cfg(feature = "mpi")]
+    #[doc(hidden)]
+    #[error(transparent)]
+    Library(dtype_mpi::Error),
     /// The selection of a layout is invalid, or its array is too large.
     #[doc(hidden)]
     #[error(transparent)]
@@ -135,27 +140,6 @@ pub enum Error {
         /// `true` if the other layout is in the list of layouts to be read.
         is_read: bool,
     },
-    /// MPI has not been initialized.
-    #[doc(hidden)]
-    #[error(
-        "MPI is not initialized: call `mpi::initialize()` before using MPI datatypes, or `in_session` in a \
-         program with MPI sessions"
-    )]
-    NotInitialized,
-    /// MPI has been finalized, so its datatypes are gone; or `in_session` has returned.
-    #[doc(hidden)]
-    #[error(
-        "MPI datatypes cannot be used after MPI is finalized: the `Universe` was dropped, or `in_session`, \
-         which a program can call only once, has returned"
-    )]
-    Finalized,
-    /// MPI was initialized for calls from the main thread only, and another thread called it.
-    #[doc(hidden)]
-    #[error(
-        "MPI was initialized for calls from one thread, but another thread made this call: call from the \
-         thread that initialized MPI, or use `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
-    )]
-    Thread,
     /// A tag is out of range.
     #[doc(hidden)]
     #[error("{tag} is not a valid tag: with this MPI library tags are 0 to {greatest}")]
@@ -340,61 +324,6 @@ pub enum Error {
         /// The reason why the bytes or the layout cannot be used.
         reason: String,
     },
-    /// A datatype has no type tree, or a base type has no datatype in this library.
-    #[doc(hidden)]
-    #[error("the datatype {name} cannot be used: {reason}")]
-    Datatype {
-        /// The name of the datatype or base type.
-        name: String,
-        /// The reason why the datatype cannot be used.
-        reason: &'static str,
-    },
-    /// A value does not fit the type of an argument of an MPI call.
-    #[doc(hidden)]
-    #[error("{call}: {value} does not fit its argument `{argument}`; the limit is {limit}")]
-    Argument {
-        /// The name of the MPI function.
-        call: &'static str,
-        /// The name of the argument in the MPI standard.
-        argument: &'static str,
-        /// The value that does not fit.
-        value: i128,
-        /// The greatest value that fits.
-        limit: i128,
-    },
-    /// The MPI library has built another datatype than the requested one, as Open MPI does if counts
-    /// overflow. The datatype is not used.
-    #[doc(hidden)]
-    #[error(
-        "the requested datatype has {asked_size} bytes of data in bytes {} to {} of memory, but {library} \
-         built one with {built_size} bytes of data in bytes {} to {}: divide the message, or use another MPI \
-         library",
-        asked_range.0, asked_range.1, built_range.0, built_range.1
-    )]
-    Construction {
-        /// The name and version that the library gives itself.
-        library: String,
-        /// The size of the requested datatype: its bytes of data.
-        asked_size: u64,
-        /// The first byte of the requested datatype, and one past its last byte.
-        asked_range: (i64, i64),
-        /// The size of the built datatype, from `MPI_Type_size_x`.
-        built_size: i64,
-        /// The first byte of the built datatype, and one past its last byte, from
-        /// `MPI_Type_get_true_extent_x`.
-        built_range: (i64, i64),
-    },
-    /// An MPI call failed.
-    #[doc(hidden)]
-    #[error("{call} failed: {text} (error code {code})")]
-    Mpi {
-        /// The name of the MPI function that failed.
-        call: &'static str,
-        /// The error code of the call.
-        code: i32,
-        /// The library's text for the error code.
-        text: String,
-    },
 }
 
 impl Error {
@@ -428,12 +357,11 @@ impl Error {
                 ErrorKind::Type
             }
             Self::Reduction { .. } | Self::Elsewhere { .. } => ErrorKind::Elsewhere,
-            Self::Wire { .. } | Self::Datatype { .. } | Self::Argument { .. } => ErrorKind::Unsupported,
-            Self::NotInitialized | Self::Finalized | Self::Thread | Self::Freed | Self::NotStarted { .. } => {
-                ErrorKind::State
-            }
+            Self::Wire { .. } => ErrorKind::Unsupported,
+            Self::Freed | Self::NotStarted { .. } => ErrorKind::State,
             Self::File { .. } => ErrorKind::File,
-            Self::Construction { .. } | Self::Mpi { .. } => ErrorKind::Mpi,
+            #[cfg(feature = "mpi")]
+            Self::Library(error) => kind_of_library(error),
         }
     }
 
@@ -480,6 +408,17 @@ impl Error {
             Self::Message { from: None, reason } => Self::Message { from: Some(rank), reason },
             other => other,
         }
+    }
+}
+
+#[cfg(feature = "mpi")]
+fn kind_of_library(error: &dtype_mpi::Error) -> ErrorKind {
+    use dtype_mpi::Error as Of;
+    match error {
+        Of::NotInitialized | Of::Finalized | Of::Thread => ErrorKind::State,
+        Of::Datatype { .. } | Of::Argument { .. } => ErrorKind::Unsupported,
+        Of::Construction { .. } | Of::Mpi { .. } => ErrorKind::Mpi,
+        Of::Tree(_) => ErrorKind::Argument,
     }
 }
 

@@ -425,12 +425,13 @@ impl Parts {
 const TOO_MANY: PackError = PackError::Memory { bytes: usize::MAX };
 
 fn units(number: u64) -> Result<Count, Error> {
-    Count::try_from(number).map_err(|_| Error::Argument {
+    let units = Count::try_from(number).map_err(|_| dtype_mpi::Error::Argument {
         call: "a collective call between groups",
         argument: "the bytes of all ranks",
         value: number.into(),
         limit: Count::MAX.into(),
-    })
+    });
+    Ok(units?)
 }
 
 fn bytes(number: u64) -> Result<usize, PackError> {

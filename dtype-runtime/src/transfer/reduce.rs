@@ -185,7 +185,7 @@ struct ElementType<'m> {
 
 impl<'m> ElementType<'m> {
     fn new(mpi: &'m Usable, size: usize, context: &Context<'_>) -> Result<Self, Error> {
-        let count = c_int::try_from(size).map_err(|_| Error::Argument {
+        let count = c_int::try_from(size).map_err(|_| dtype_mpi::Error::Argument {
             call: "MPI_Type_contiguous",
             argument: "count",
             value: size as i128,

@@ -514,5 +514,5 @@ fn no_message() -> MPI_Message {
 #[cold]
 fn hidden() -> Error {
     let text = "the communicator's own error handler received the reason".to_owned();
-    Error::Mpi { call: "receiving a message", code: SUCCESS, text }
+    dtype_mpi::Error::Mpi { call: "receiving a message", code: SUCCESS, text }.into()
 }

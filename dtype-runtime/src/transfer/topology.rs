@@ -220,10 +220,11 @@ pub(crate) fn neighbours(
 }
 
 fn count_of(ranks: &[Rank]) -> Result<c_int, Error> {
-    c_int::try_from(ranks.len()).map_err(|_| Error::Argument {
+    let count = c_int::try_from(ranks.len()).map_err(|_| dtype_mpi::Error::Argument {
         call: "MPI_Dist_graph_create_adjacent",
         argument: "the number of neighbours",
         value: ranks.len() as i128,
         limit: c_int::MAX.into(),
-    })
+    });
+    Ok(count?)
 }

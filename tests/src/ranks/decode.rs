@@ -8,10 +8,11 @@ use std::{
 };
 
 use dtype_core::{BaseType, Bounds, NodeCosts, TypeTree};
+use dtype_mpi::{Committed, Contents, Decoded, constructors};
 use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     decode,
-    decode::{Contents, Decoded, build, constructors, normalize},
+    decode::{build, normalize},
     pack::{Data, Representation},
 };
 use dtype_tests::{constant, is_intel, is_library, mpi_pack};
@@ -210,7 +211,8 @@ fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     let decoded = decode(&reference(datatype)).expect("a type tree can tell of it");
     let tree = decoded.tree();
     let uncached = Decoded::of(&reference(datatype)).expect("it has been decoded before");
-    assert_eq!((uncached.tree(), uncached.bounds()), (tree, decoded.bounds()));
+    assert_eq!((&uncached.tree, uncached.bounds), (tree, decoded.bounds()));
+    assert!(!uncached.is_predefined);
     let normalized = normalize(&reference(datatype)).expect("its tree can be built");
     let (before, after) = (bounds(datatype), bounds(normalized.as_raw()));
     if size == 0 {
@@ -239,6 +241,8 @@ fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     assert_eq!(mpi_pack(source, 2, normalized.as_raw(), size), packed, "{normalized:?} of {tree}");
     unpacked_alike(datatype, normalized.as_raw(), &packed, &data);
     let (one, packed_tree) = (before.0, tree.gapless().expect("it has been measured"));
+    let committed = Committed::new(&packed_tree, Bounds::of_extent(one)).expect("it can be built");
+    assert_eq!(mpi_pack(packed.as_ptr(), 2, committed.raw(), size), packed, "built of {tree}");
     let gapless = build(packed_tree, Bounds::of_extent(one)).expect("it can be built");
     assert_eq!(bounds(gapless.as_raw()), (one, 0, one, 0, one), "bounds of {gapless:?} of {tree}");
     assert_eq!(mpi_pack(packed.as_ptr(), 2, gapless.as_raw(), size), packed, "{gapless:?} of {tree}");

@@ -6,6 +6,7 @@
 
 use std::{cell::Cell, mem, os::raw::c_int, path::PathBuf};
 
+use dtype_mpi::Error as LibraryError;
 use dtype_runtime::{Comm, Error, File, Peer, Pending, Wire, comm::PendingHalo, layout::Darray};
 use mpi::{
     Tag,
@@ -566,9 +567,9 @@ pub fn beyond_the_end() {
     }
     drop(universe);
     for (i, (name, mut life)) in kept.into_iter().enumerate() {
-        assert_eq!(life.is_done(), Err(Error::Finalized), "{name}");
+        assert_eq!(life.is_done(), Err(Error::Library(LibraryError::Finalized)), "{name}");
         if i % 2 == 0 {
-            assert_eq!(life.finish(), Err(Error::Finalized), "{name}");
+            assert_eq!(life.finish(), Err(Error::Library(LibraryError::Finalized)), "{name}");
         }
     }
 }

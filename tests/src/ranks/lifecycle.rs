@@ -7,6 +7,7 @@ use std::{
     thread,
 };
 
+use dtype_mpi::Error as LibraryError;
 use dtype_runtime::{
     Comm, Error, MpiDatatype, Pending, Wire,
     comm::{Handle, in_session},
@@ -147,7 +148,7 @@ pub fn before_and_after() {
         assert_eq!(Particle::cost(), 25);
         assert_eq!(column.of(&matrix).pack().len(), 80);
     };
-    errors(&Error::NotInitialized);
+    errors(&Error::Library(LibraryError::NotInitialized));
     let universe = mpi::initialize().expect("MPI is initialized once");
     for _ in 0..3 {
         Particle::datatype().unwrap();
@@ -159,12 +160,12 @@ pub fn before_and_after() {
     let made_within = Comm::from(&world);
     let of_a_process = Comm::from(&itself);
     drop(universe);
-    errors(&Error::Finalized);
+    errors(&Error::Library(LibraryError::Finalized));
     // A communicator may still exist after `MPI_Finalize`.
-    calls_refused(&made_within, &Error::Finalized);
-    calls_refused(&of_a_process, &Error::Finalized);
-    calls_refused(&Comm::from(&world), &Error::Finalized);
-    calls_refused(&Comm::from(itself), &Error::Finalized);
+    calls_refused(&made_within, &Error::Library(LibraryError::Finalized));
+    calls_refused(&of_a_process, &Error::Library(LibraryError::Finalized));
+    calls_refused(&Comm::from(&world), &Error::Library(LibraryError::Finalized));
+    calls_refused(&Comm::from(itself), &Error::Library(LibraryError::Finalized));
 }
 
 fn drop_value<T>(_: T) {}
@@ -223,7 +224,7 @@ pub fn freed() {
     assert!((made - 256 - 3..made - 256).contains(&freed), "{freed}");
     kept.datatype().unwrap();
     drop(universe);
-    assert_eq!(kept.datatype().unwrap_err(), Error::Finalized);
+    assert_eq!(kept.datatype().unwrap_err(), Error::Library(LibraryError::Finalized));
     assert_eq!(FREED.load(Ordering::Relaxed), 2 * datatypes.len() + made);
 }
 
@@ -424,7 +425,7 @@ fn handler_of(communicator: &SimpleCommunicator) -> ffi::MPI_Errhandler {
 /// A program that opens a session and does not call `MPI_Init`. Within `in_session` everything works; before
 /// and after it, calls return an error.
 pub fn session() {
-    assert_eq!(Particle::datatype().unwrap_err(), Error::NotInitialized);
+    assert_eq!(Particle::datatype().unwrap_err(), Error::Library(LibraryError::NotInitialized));
     // SAFETY: a constant of the library; `all` is writable.
     let (mut all, is_open) = unsafe {
         let mut all = ffi::RSMPI_COMM_NULL;
@@ -440,12 +441,12 @@ pub fn session() {
         // SAFETY: nothing uses the session any more.
         return unsafe { spy::c_close_session(&raw mut all) };
     }
-    assert_eq!(Particle::datatype().unwrap_err(), Error::NotInitialized);
+    assert_eq!(Particle::datatype().unwrap_err(), Error::Library(LibraryError::NotInitialized));
     // SAFETY: the session is open until it is closed below.
     unsafe { in_session(|| exchange_in_session(all)) }.unwrap();
-    assert_eq!(Particle::datatype().unwrap_err(), Error::Finalized);
+    assert_eq!(Particle::datatype().unwrap_err(), Error::Library(LibraryError::Finalized));
     // SAFETY: the session is still open, and nothing is called in it.
-    assert_eq!(unsafe { in_session(|| ()) }.unwrap_err(), Error::Finalized);
+    assert_eq!(unsafe { in_session(|| ()) }.unwrap_err(), Error::Library(LibraryError::Finalized));
     // SAFETY: nothing uses the session any more.
     unsafe { spy::c_close_session(&raw mut all) };
 }

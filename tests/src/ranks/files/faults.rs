@@ -3,6 +3,7 @@
 
 use std::{fs, mem, os::unix::fs::FileExt, path::Path};
 
+use dtype_mpi::Error as LibraryError;
 use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     Comm, Error, File, MpiDatatype, MpiMessage,
@@ -198,11 +199,11 @@ pub fn after_the_end() {
         ("a wrong type", view.write_at(0, &1u8)),
     ];
     for (name, result) in calls {
-        assert_eq!(result, Err(Error::Finalized), "{name}");
+        assert_eq!(result, Err(Error::Library(LibraryError::Finalized)), "{name}");
     }
     drop(view);
     let closed = file.close();
-    assert_eq!(closed, Err(Error::Finalized));
+    assert_eq!(closed, Err(Error::Library(LibraryError::Finalized)));
 }
 
 /// Returns the least of these sizes that the file system refuses to give a file, by asking for it.

@@ -4,6 +4,7 @@
 use std::{mem::MaybeUninit, os::raw::c_int};
 
 use super::matching::Shared;
+use dtype_mpi::Error as LibraryError;
 use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{Comm, Error, MpiDatatype, Wire, layout};
 use mpi::{
@@ -232,15 +233,15 @@ pub fn after_the_end() {
         assert_eq!(world.any().tag(0).receive::<u64>().unwrap().0, 7);
     }
     drop(universe);
-    assert_eq!(sends[0].is_done(), Err(Error::Finalized));
-    assert_eq!(sends.pop().unwrap().finish(), Err(Error::Finalized));
-    assert_eq!(receives[0].is_done(), Err(Error::Finalized));
-    assert_eq!(receives.pop().unwrap().finish(), Err(Error::Finalized));
-    assert_eq!(values[0].is_done(), Err(Error::Finalized));
-    assert_eq!(values.pop().unwrap().finish(), Err(Error::Finalized));
+    assert_eq!(sends[0].is_done(), Err(Error::Library(LibraryError::Finalized)));
+    assert_eq!(sends.pop().unwrap().finish(), Err(Error::Library(LibraryError::Finalized)));
+    assert_eq!(receives[0].is_done(), Err(Error::Library(LibraryError::Finalized)));
+    assert_eq!(receives.pop().unwrap().finish(), Err(Error::Library(LibraryError::Finalized)));
+    assert_eq!(values[0].is_done(), Err(Error::Library(LibraryError::Finalized)));
+    assert_eq!(values.pop().unwrap().finish(), Err(Error::Library(LibraryError::Finalized)));
     drop((sends, receives, values));
     assert_eq!(places, [0; 3]);
-    assert_eq!(other.send(&7u64), Err(Error::Finalized));
+    assert_eq!(other.send(&7u64), Err(Error::Library(LibraryError::Finalized)));
 }
 
 /// Below `MPI_THREAD_SERIALIZED`, every call on a thread other than the main one is an error.
@@ -273,10 +274,11 @@ pub fn one_thread() {
                 world.attach(),
                 <(u8, f64)>::datatype().map(drop),
             ];
-            assert!(results.iter().all(|result| *result == Err(Error::Thread)), "{results:?}");
+            let refused = Err(Error::Library(LibraryError::Thread));
+            assert!(results.iter().all(|result| *result == refused), "{results:?}");
             let n = 3;
             let layout = layout!(f64[n][n] => [.., 0]).unwrap();
-            assert_eq!(layout.datatype().map(drop), Err(Error::Thread));
+            assert_eq!(layout.datatype().map(drop), refused);
         });
     });
     let world = Comm::from(world);

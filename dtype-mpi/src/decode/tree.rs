@@ -1,4 +1,8 @@
 //! The conversion of a datatype's envelope and contents to a tree, node for node (MPI 4.1 section 5.1.13).
+//!
+//! # Safety
+//! Handles of this file come from values of rsmpi, or from calls of MPI. So they are live: condition 1 of all
+//! calls below.
 
 use std::os::raw::{c_char, c_int};
 
@@ -10,15 +14,17 @@ use dtype_core::{
 
 use super::contents::Contents;
 use crate::{
-    Error,
-    mpi::{self, Usable, checked, constants, predefined, size},
+    Envelope, Error, Usable,
+    constants::{self, predefined},
+    construct::size,
+    errors::{checked, told},
 };
 
 /// The largest depth of nested datatypes. Each level is a recursive call.
 const MOST_LEVELS: usize = 256;
 
 /// Returns the lower bound and the extent of a datatype.
-pub(super) fn bounds(mpi: &Usable, datatype: MPI_Datatype) -> Result<Bounds, Error> {
+pub fn bounds(mpi: &Usable, datatype: MPI_Datatype) -> Result<Bounds, Error> {
     let (mut lower_bound, mut extent) = (0, 0);
     // SAFETY: the datatype is live; there is room for two numbers.
     let code = unsafe { mpi.MPI_Type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) };
@@ -26,7 +32,7 @@ pub(super) fn bounds(mpi: &Usable, datatype: MPI_Datatype) -> Result<Bounds, Err
     Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
 }
 
-/// The combiner of a datatype, as a letter of [`Envelope`](dtype_mpi::Envelope).
+/// The combiner of a datatype, as a letter of [`Envelope`].
 #[derive(Clone, Copy)]
 struct Combiner(u8);
 
@@ -54,12 +60,13 @@ impl Combiner {
 /// Returns the combiner of a datatype, and the numbers of its integers, addresses, large counts and
 /// datatypes.
 fn envelope(mpi: &Usable, datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
-    let found = mpi::envelope(mpi, datatype)?;
+    // SAFETY: 1.
+    let found = told(mpi, "MPI_Type_get_envelope", unsafe { Envelope::of(mpi, datatype) })?;
     Ok((Combiner(found.letter), found.numbers))
 }
 
 /// Returns the tree of a datatype, and `true` if the datatype is predefined.
-pub(super) fn tree_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
+pub fn tree_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
     if level == MOST_LEVELS {
         return Err(refused(
             mpi,
@@ -92,7 +99,7 @@ pub(super) fn tree_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Res
 }
 
 /// Adds a datatype to `contents`: its combiner, its arguments, and the datatypes within it.
-pub(super) fn add_contents(
+pub fn add_contents(
     mpi: &Usable,
     contents: &mut Contents,
     datatype: MPI_Datatype,
@@ -140,7 +147,7 @@ const MOST_PARTS: usize = 6;
 const MOST_NAMED: usize = 5;
 
 /// Returns the constructors of a datatype, the outermost first: `resized(struct(u8, f64))`.
-pub(super) fn constructors_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<String, Error> {
+pub fn constructors_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<String, Error> {
     let (combiner, numbers) = envelope(mpi, datatype)?;
     let Some(kind) = combiner.constructor() else {
         return Ok(match tree_of(mpi, datatype, level)?.0 {
@@ -163,7 +170,8 @@ fn named(mpi: &Usable, datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
         return Err(refused(mpi, datatype, "it is not a predefined datatype of the MPI standard"));
     };
-    let size = size(mpi, datatype)?;
+    // SAFETY: 1.
+    let size = unsafe { size(mpi, datatype) }?;
     if size == 0 {
         return Err(refused(mpi, datatype, "this MPI library was built without this datatype"));
     }
@@ -183,7 +191,8 @@ fn number(mpi: &Usable, datatype: MPI_Datatype, kind: Option<BaseType>) -> Resul
         &[BaseType::Real2, BaseType::F32, BaseType::F64],
         &[BaseType::Complex4, BaseType::C32, BaseType::C64],
     ];
-    let size = size(mpi, datatype)?;
+    // SAFETY: 1.
+    let size = unsafe { size(mpi, datatype) }?;
     let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
     let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
     // There are two kinds of 16-byte reals, and MPI does not tell which kind a datatype has.
