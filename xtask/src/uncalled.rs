@@ -49,8 +49,8 @@ pub(crate) fn programs(sh: &Shell, arguments: &[&str]) -> Result<Vec<PathBuf>> {
 /// Returns the function of a line of `nm`, such as `0a T dtype_runtime::comm::File::open::h0123456789abcdef`.
 fn function_of(line: &str) -> Option<Function> {
     let symbol = line.splitn(3, ' ').nth(2)?;
-    let symbol =
-        symbol.rsplit_once("::h").filter(|(_, hash)| hash.len() == 16).map_or(symbol, |(name, _)| name);
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let symbol = symbol.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(symbol, |(name, _)| name);
     // `a::b::<impl c::Type<T>>::call` is a method of a type of another module.
     let symbol = symbol.split_once("<impl ").map_or(symbol, |(_, of)| of);
     let (mut plain, mut depth) = (String::new(), 0u32);
@@ -119,6 +119,7 @@ mod tests {
         };
         is("0a T dtype_runtime::comm::file::File::open::h0123456789abcdef", "File", "open");
         is("0a t dtype_runtime::comm::Prepared<M,Sc>::is_done", "Prepared", "is_done");
+        is("0a T dtype_runtime::comm::file::<impl dtype_runtime::comm::handle::File>::at", "File", "at");
         is("0a t dtype_runtime::View<L>::get::<alloc::vec::Vec<f64>>", "View", "get");
         is("0a t dtype_runtime::comm::halo::<impl dtype_runtime::layout::Halo<_>>::on", "Halo", "on");
     }
