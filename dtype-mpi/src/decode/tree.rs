@@ -65,15 +65,15 @@ fn envelope(mpi: &Usable, datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4])
     Ok((Combiner(found.letter), found.numbers))
 }
 
+/// Checks the depth of a datatype within others.
+fn check_level(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<(), Error> {
+    let reason = "it is nested 256 levels deep, the limit: build it with fewer levels";
+    if level == MOST_LEVELS { Err(refused(mpi, datatype, reason)) } else { Ok(()) }
+}
+
 /// Returns the tree of a datatype, and `true` if the datatype is predefined.
 pub fn tree_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
-    if level == MOST_LEVELS {
-        return Err(refused(
-            mpi,
-            datatype,
-            "it is nested 256 levels deep, the limit: build it with fewer levels",
-        ));
-    }
+    check_level(mpi, datatype, level)?;
     let (combiner, numbers) = envelope(mpi, datatype)?;
     if let Some(kind) = combiner.constructor() {
         let mut arguments = Arguments::of(mpi, datatype, numbers, level + 1)?;
@@ -105,13 +105,7 @@ pub fn add_contents(
     datatype: MPI_Datatype,
     level: usize,
 ) -> Result<(), Error> {
-    if level == MOST_LEVELS {
-        return Err(refused(
-            mpi,
-            datatype,
-            "it is nested 256 levels deep, the limit: build it with fewer levels",
-        ));
-    }
+    check_level(mpi, datatype, level)?;
     let (combiner, numbers) = envelope(mpi, datatype)?;
     contents.nodes.push(combiner.0.into());
     let Some(kind) = combiner.constructor() else {

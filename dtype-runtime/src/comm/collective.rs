@@ -414,7 +414,7 @@ fn scatter_shares(
         Ok(exact) => {
             let (expected, value) = (exact.packed_size(), exact.step());
             if size == expected {
-                are_plain(value, &arrived[..size], size).and_then(|()| exact.unpack(&arrived[..size]))
+                are_plain(&*exact, &arrived[..size], size).and_then(|()| exact.unpack(&arrived[..size]))
             } else {
                 Err(Error::Neighbour { rank: root.rank, value, expected, found: Some(size) })
             }

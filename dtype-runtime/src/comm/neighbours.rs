@@ -60,7 +60,8 @@ impl<C: Handle> Comm<C> {
         };
         let members = self.members(mpi);
         let (sources, destinations) = (numbers(sources), numbers(destinations));
-        graph(mpi, members.communicator, members.ranks, &sources, &destinations).map(Comm::from)
+        graph(mpi, members.communicator, [self.rank(), members.ranks], &sources, &destinations)
+            .map(Comm::from)
     }
 }
 

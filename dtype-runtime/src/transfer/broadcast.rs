@@ -215,9 +215,11 @@ impl<'a, M: Write + ?Sized> Receiving<'a, M> {
         }
         let (packed, behind) = part.split_at(bytes.len());
         let sealed = form.unseal(self.message, bytes.clone(), drawn, behind, root);
-        let value = if bytes.end == self.size { self.message.step() } else { 1 };
-        let sealed =
-            sealed.and_then(|()| are_plain(value, packed, self.size).map_err(|error| error.sent_by(root)));
+        let sealed = sealed.and_then(|()| {
+            let is_last = bytes.end == self.size;
+            let plain = if is_last { are_plain(self.message, packed, self.size) } else { Ok(()) };
+            plain.map_err(|error| error.sent_by(root))
+        });
         let taken = sealed.and_then(|()| match &mut self.whole {
             Some(whole) => {
                 whole[bytes].copy_from_slice(packed);

@@ -186,11 +186,12 @@ pub(crate) fn accepted_description<M: Read + ?Sized>(
     fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
 }
 
-/// Checks that `length` bytes for plain values of this size, whose last ones are `end`, are not an owned
-/// message. Values of one byte may be those of a message that the program has made.
+/// Checks that `length` bytes for a message of plain values, whose last ones are `end`, are not an owned
+/// message. Values of single bytes may be those of a message that the program has made.
 #[inline]
-pub(crate) fn are_plain(value: usize, end: &[u8], length: usize) -> Result<(), Error> {
-    if value > 1 && is_message(end, length) {
+pub(crate) fn are_plain<M: Read + ?Sized>(message: &M, end: &[u8], length: usize) -> Result<(), Error> {
+    let are_bytes = || message.plan().one_type().is_some_and(|base| base.size() == 1);
+    if is_message(end, length) && !are_bytes() {
         let reason = "it holds an owned value, such as a `String` or an `Option`: receive that type";
         return Err(malformed(reason));
     }

@@ -172,7 +172,7 @@ impl<'a> Incoming<'a> {
     pub(crate) fn unpack(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match self.split() {
             Ok(exact) => {
-                are_plain(exact.step(), bytes, bytes.len())?;
+                are_plain(exact, bytes, bytes.len())?;
                 exact.unpack(bytes)
             }
             Err(value) => made_into(bytes, value),
@@ -220,7 +220,7 @@ impl<'a> Incoming<'a> {
                     descriptions.compare(mpi, exact, bytes, &status)?;
                 }
                 fits(exact, bytes.len(), Some((sender.rank, sender.tag)))?;
-                are_plain(exact.step(), bytes, bytes.len())?;
+                are_plain(exact, bytes, bytes.len())?;
                 exact.unpack(bytes)
             }),
             Err(value) => {
@@ -368,14 +368,14 @@ fn is_whole(of: &ValueType, size: usize) -> bool {
 /// Passes a message to `make`: see [`arrive_with`]. The transferred bytes of plain values are converted to
 /// packed bytes, if they differ.
 fn packed<R>(
-    values: Option<&ValueType>,
+    values: Option<&'static ValueType>,
     message: Message<'_>,
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     failed(message.bytes()).map_or(Ok(()), Err)?;
     let Some(of) = values else { return make(message) };
     let (size, found) = (of.facts.wire_size, message.bytes().len());
-    are_plain(size, message.bytes(), found)?;
+    are_plain(&PlainValues::described(of, found), message.bytes(), found)?;
     if !is_whole(of, found) {
         return Err(PackError::Length { what: (of.name)(), expected: size, found }.into());
     }

@@ -82,7 +82,7 @@ impl Form {
     ) -> Result<(), Error> {
         let (packed, behind) = part.split_at(into.packed_size());
         self.unseal(into, 0..packed.len(), drawn, behind, rank)?;
-        are_plain(into.step(), packed, packed.len())?;
+        are_plain(into, packed, packed.len())?;
         into.unpack(packed)
     }
 
@@ -334,7 +334,7 @@ impl Parts {
             start = packed.end;
             self.form.unseal(message, packed, drawn, &all[range.end..], rank as c_int)?;
             let part = &all[range];
-            are_plain(message.step(), part, part.len()).map_err(|error| error.sent_by(rank as c_int))?;
+            are_plain(message, part, part.len()).map_err(|error| error.sent_by(rank as c_int))?;
         }
         if message.any_pattern() {
             let mut start = 0;
@@ -391,7 +391,7 @@ impl Parts {
                     let fits = fits(exact, packed.len(), None);
                     fits.map_err(|error| failed(packed).map_or(error, |error| error.sent_by(rank)))?;
                     self.form.unseal(exact, whole, drawn, behind, rank)?;
-                    are_plain(exact.step(), packed, packed.len()).map_err(|error| error.sent_by(rank))?;
+                    are_plain(exact, packed, packed.len()).map_err(|error| error.sent_by(rank))?;
                 }
                 Err(value) => {
                     let values = value.values();

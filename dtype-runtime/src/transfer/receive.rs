@@ -136,7 +136,7 @@ fn is_plain<M: Read + ?Sized>(message: &M, sender: Address) -> Result<(), Error>
         return Ok(());
     }
     message.pack_range(size - TRAILER..size, &mut end)?;
-    are_plain(message.step(), &end, size).map_err(|error| error.sent_by(sender.rank))
+    are_plain(message, &end, size).map_err(|error| error.sent_by(sender.rank))
 }
 
 /// Unpacks a message if its size fits, and its description matches if there is one.
@@ -151,7 +151,7 @@ fn unpack<M: Write + ?Sized>(
         descriptions.compare(mpi, message, arrived, status)?;
     }
     fits(message, arrived.len(), Some((status.MPI_SOURCE, status.MPI_TAG)))?;
-    are_plain(message.step(), arrived, arrived.len()).map_err(|error| error.sent_by(status.MPI_SOURCE))?;
+    are_plain(message, arrived, arrived.len()).map_err(|error| error.sent_by(status.MPI_SOURCE))?;
     message.unpack(arrived)
 }
 

@@ -8,7 +8,6 @@ use ::mpi::{
     topology::SimpleCommunicator,
     traits::FromRaw,
 };
-
 use foldhash::fast::FixedState;
 
 use super::{
@@ -23,11 +22,12 @@ use crate::{
     mpi::{Usable, called},
 };
 
-/// Creates a communicator whose topology is a distributed graph (`MPI_Dist_graph_create_adjacent`).
+/// Creates a communicator whose topology is a distributed graph (`MPI_Dist_graph_create_adjacent`). `own` is
+/// this rank.
 pub(crate) fn graph(
     mpi: &Usable,
     raw: MPI_Comm,
-    ranks: usize,
+    [own, ranks]: [usize; 2],
     sources: &[Rank],
     destinations: &[Rank],
 ) -> Result<SimpleCommunicator, Error> {
@@ -37,7 +37,7 @@ pub(crate) fn graph(
     let named = strangers.next().map_or(Ok(()), |rank| Err(Error::Rank { rank: *rank, ranks }));
     let counts = named.and_then(|()| Ok([count_of(sources)?, count_of(destinations)?]));
     let [from, to] = together(mpi, raw, counts)?;
-    edges_agree(mpi, raw, sources, destinations)?;
+    edges_agree(mpi, raw, own as Rank, sources, destinations)?;
     let mut graph = raw;
     called(mpi, "MPI_Dist_graph_create_adjacent", raw, || {
         // SAFETY: the lists have as many ranks as is said; edges have no weights; there is room for a handle.
@@ -62,12 +62,13 @@ pub(crate) fn graph(
 
 /// Checks that each edge is a destination of the one rank and a source of the other: ranks would wait for
 /// ever for messages along an edge that only one of them knows. All ranks must make this call.
-fn edges_agree(mpi: &Usable, raw: MPI_Comm, sources: &[Rank], destinations: &[Rank]) -> Result<(), Error> {
-    let mut own = 0;
-    called(mpi, "MPI_Comm_rank", raw, || {
-        // SAFETY: the communicator is live; there is room for a number.
-        unsafe { mpi.MPI_Comm_rank(raw, &raw mut own) }
-    })?;
+fn edges_agree(
+    mpi: &Usable,
+    raw: MPI_Comm,
+    own: Rank,
+    sources: &[Rank],
+    destinations: &[Rank],
+) -> Result<(), Error> {
     let sum = |edges: &mut dyn Iterator<Item = [Rank; 2]>| {
         edges.map(|edge| FixedState::with_seed(0).hash_one(edge)).fold(0, u64::wrapping_add)
     };

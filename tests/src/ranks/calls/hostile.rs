@@ -229,8 +229,8 @@ pub fn owned_as_plain(world: &SimpleCommunicator) {
         assert!(error.to_string().contains("it holds an owned value"), "{error}");
     };
     if size > 1 && rank == 0 {
-        for i in 0..7 {
-            comm.peer(1).send(if i < 6 { text } else { &long }).unwrap();
+        for i in 0..8 {
+            comm.peer(1).send(if i < 7 { text } else { &long }).unwrap();
         }
     } else if rank == 1 {
         let peer = comm.peer(0);
@@ -241,12 +241,25 @@ pub fn owned_as_plain(world: &SimpleCommunicator) {
         is_refused(peer.start().receive_into(&mut place[..]).and_then(Pending::finish));
         is_refused(peer.prepare().receive_into(&place[..]).and_then(|mut all| all.run(&mut place[..])));
         is_refused(comm.exchange::<[u8], _>([], [(0, &mut place[..])]));
-        assert!(place.iter().all(|number| *number == 0.5), "nothing has been written");
+        let numbers = place.len();
+        let every_second = layout!(f64[2 * numbers] => [..;2]).unwrap();
+        let mut gaps = vec![0.5; 2 * numbers];
+        is_refused(peer.receive_into(&mut every_second.of_mut(&mut gaps).unwrap()));
+        assert!(place.iter().chain(&gaps).all(|number| *number == 0.5), "nothing has been written");
         is_refused(peer.receive_into(&mut vec![0.5; long_bytes / 8][..]));
     }
     // Bytes may be those of a message that the program has made.
     let made = message::to_bytes(text).unwrap();
     assert_eq!(comm.all_gather(&made).unwrap(), vec![made.clone(); size]);
+    let (blocks, _) = made.as_chunks::<8>();
+    assert_eq!(comm.all_gather(&blocks.to_vec()).unwrap(), vec![blocks.to_vec(); size]);
+    if size > 1 && rank == 0 {
+        comm.peer(1).send(blocks).unwrap();
+    } else if rank == 1 {
+        let mut place = vec![[0u8; 8]; blocks.len()];
+        comm.peer(0).receive_into(&mut place[..]).unwrap();
+        assert_eq!(place, blocks);
+    }
     // Calls of all ranks.
     let mut places = vec![vec![0.5; bytes / 8]; size];
     let [mut first, mut second] = [places[0].clone(), places[0].clone()];
