@@ -56,6 +56,21 @@ fn a_part_of_an_array_in_rust() {
 }
 
 #[test]
+fn code_for_a_library_has_the_calls_that_suit_it() {
+    let calls =
+        |library| dtype(&["normalize", "--format", "calls", "--library", library], "vec(4096, 80, double)");
+    assert_eq!(
+        calls("mpich"),
+        "t0 = MPI_Type_create_resized(MPI_DOUBLE, 0, 80)\n\
+         t1 = MPI_Type_contiguous(4096, t0)\n\
+         t2 = MPI_Type_create_resized(t1, 0, 327608)\n\
+         MPI_Type_commit(t2)\n"
+    );
+    let plain = "t0 = MPI_Type_create_hvector(4096, 1, 80, MPI_DOUBLE)\nMPI_Type_commit(t0)\n";
+    assert_eq!(["any", "openmpi", "intel"].map(calls), [plain; 3]);
+}
+
+#[test]
 fn a_record_of_numpy_keeps_its_names() {
     let record = "dtype([('id', '<i4'), ('x', '<f8', 3), ('in', [('a', 'u1'), ('b', '<f4')])], align=True)";
     let drawn = dtype(&["draw", "--format", "ansi"], record);

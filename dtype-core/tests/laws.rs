@@ -10,7 +10,7 @@ use common::{
 };
 use dtype_core::{
     ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Error, Limits, NodeCosts,
-    OldType, Optimality, Penalty, Program, Shape, Step, Subdimension, TypeMap, TypeTree, Weighting,
+    OldType, Optimality, Packing, Penalty, Program, Shape, Step, Subdimension, TypeMap, TypeTree, Weighting,
     normalize, normalize_within, reconstruct, reconstruct_within, solve_layout,
 };
 use proptest::prelude::*;
@@ -254,6 +254,8 @@ proptest! {
         natural in any::<bool>(),
         copies in 1u64..4,
         limit in proptest::option::of(2u64..6),
+        fragment in proptest::option::of(0u64..2000),
+        resized_is_slow in any::<bool>(),
     ) {
         // Adjacent copies reveal the extent that a library gives to one copy.
         let tree = TypeTree::vector(copies, tree.measure().unwrap().true_extent(), tree);
@@ -261,10 +263,8 @@ proptest! {
         let measure = tree.measure().unwrap();
         let own = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let bounds = bounds.map(|bounds| if natural { own } else { bounds });
-        let program = match limit {
-            None => Program::lower(&tree, bounds),
-            Some(limit) => Program::lower_within(&tree, bounds, limit),
-        }.unwrap();
+        let packing = Packing { fragment, resized_is_slow };
+        let program = Program::lower_for(&tree, bounds, limit.unwrap_or(u64::MAX), packing).unwrap();
         prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
         prop_assert!(most_joined(&program) <= limit.unwrap_or(u64::MAX));
         prop_assert_eq!(format!("{program:#}").parse::<Program>(), Ok(program.clone()));
@@ -669,6 +669,61 @@ fn no_library_joins_more_copies_than_the_limit() {
         assert!(program.largest_count() <= 4 && most_joined(&program) <= 4, "{program}");
         for library in Library::ALL {
             assert_eq!(interpret(&program, library).0, expected, "{program}");
+        }
+    }
+}
+
+/// Covers each form that a library may want, at the lengths where it pays. Lists are drawn, so that no form
+/// is the same by chance.
+#[test]
+fn calls_that_suit_a_library_have_the_map_of_the_tree() {
+    let f64 = || TypeTree::Leaf(BaseType::F64);
+    let mut state = 7u64;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut places = |count: usize| -> Vec<i64> {
+        let mut at = -4000;
+        let next = |_| {
+            at += 8 * (2 + draw(9) as i64);
+            at
+        };
+        (0..count).map(next).collect()
+    };
+    let list = TypeTree::index(places(3000), f64());
+    let wide: Vec<i64> = places(1500).iter().map(|at| at * 8).collect();
+    let lengths: Vec<u64> = (0..1500).map(|i| 1 + i * i % 7).collect();
+    let cases = [
+        ("hvector", TypeTree::vector(4096, 80, f64())),
+        ("inner hvector", TypeTree::vector(40, 90_000, TypeTree::vector(1000, 80, f64()))),
+        ("hvector of blocks", TypeTree::vector(900, 80, TypeTree::vector(3, 8, f64()))),
+        ("backwards", TypeTree::vector(4096, -80, f64())),
+        ("list", list),
+        ("rows", TypeTree::index_bucket(8, lengths.clone(), wide.clone(), f64())),
+        ("buckets", TypeTree::index_bucket(24, lengths, wide.clone(), f64())),
+        ("long buckets", TypeTree::index_bucket(24, vec![19; 1500], wide.clone(), f64())),
+        ("short", TypeTree::vector(100, 80, f64())),
+    ];
+    for (name, tree) in cases {
+        let expected: Vec<_> = tree.flatten().unwrap().entries().collect();
+        let measure = tree.measure().unwrap();
+        let bounds = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
+        let plain = Program::lower(&tree, Some(bounds)).unwrap();
+        let both = Packing { resized_is_slow: true, ..Packing::MPICH };
+        for packing in [Packing::MPICH, Packing::INTEL_MPI, both] {
+            let program = Program::lower_for(&tree, Some(bounds), i32::MAX as u64, packing).unwrap();
+            for library in Library::ALL {
+                let (map, lower_bound, extent) = interpret(&program, library);
+                assert!(map == expected, "{name}, {packing:?}");
+                assert_eq!((lower_bound, extent), (bounds.lower_bound, bounds.extent), "{name}");
+            }
+            let differs = match name {
+                "short" | "backwards" => false,
+                "buckets" | "long buckets" => true,
+                _ => packing.fragment.is_some(),
+            };
+            assert_eq!(program != plain, differs, "{name}, {packing:?}: {program}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use ::mpi::{Count, ffi::MPI_Datatype};
+use ::mpi::ffi::MPI_Datatype;
 use dtype_core::{Bounds, NodeCosts, Program, TypeTree, solve_layout};
 
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     construct::construct,
     errors::without_communicator,
     init_finalize::{at_end, ready},
-    large::has_large_counts,
 };
 
 /// A committed datatype of this process.
@@ -129,11 +128,9 @@ impl Committed {
     /// [`Error::Tree`] for an invalid tree; the errors of [`ready`] and of [`construct`].
     pub fn new(tree: &TypeTree, bounds: Bounds) -> Result<Self, Error> {
         let tree = solve_layout(tree, &NodeCosts::THESIS.linear())?.tree;
-        let most = if has_large_counts() { i64::MAX as u64 } else { Count::MAX as u64 };
-        let program = Program::lower_within(&tree, Some(bounds), most)?;
-        let asked = program.datatype()?.tree.measure()?;
+        let program = Program::lower(&tree, Some(bounds))?;
         let slot = Arc::new(Slot::new());
-        let handle = slot.get_or_build(|mpi| construct(mpi, &program, false, &asked))?;
+        let handle = slot.get_or_build(|mpi| construct(mpi, &program, false))?;
         Ok(Self { handle, _slot: slot })
     }
 

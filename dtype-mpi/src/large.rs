@@ -63,7 +63,7 @@ pub(crate) fn large_counts() -> Option<&'static LargeCounts> {
 }
 
 /// Returns `true` if the library has constructors with large counts.
-pub fn has_large_counts() -> bool {
+pub(crate) fn has_large_counts() -> bool {
     large_counts().is_some()
 }
 

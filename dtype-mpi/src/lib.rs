@@ -47,7 +47,6 @@ pub use handle::{Built, Committed, Handle, Slot};
 pub use init_finalize::{
     at_end, greatest_tag, in_session, is_between_groups, no_copy, packed_datatype, ready,
 };
-pub use large::has_large_counts;
 pub use library::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version};
 pub use number::number;
 pub use running::{Family, Running, running};

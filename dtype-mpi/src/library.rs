@@ -3,6 +3,8 @@
 //!
 //! A new library is a new implementation of [`Library`] and a new name in [`all_libraries`].
 
+use dtype_core::Packing;
+
 /// The major and the minor version of an MPI library.
 pub type Version = (u32, u32);
 
@@ -78,6 +80,9 @@ pub trait Library {
 
     /// Returns `true` if a receive is faster when the message is probed for first.
     fn is_faster_probed(version: Version) -> bool;
+
+    /// Returns the way in which the library packs, as far as it decides which calls build a datatype.
+    fn packing(version: Version) -> Packing;
 }
 
 /// Calls a macro with the types of all libraries.
@@ -122,6 +127,11 @@ impl Library for OpenMpi {
     fn is_faster_probed(_: Version) -> bool {
         false
     }
+
+    /// All descriptions of a layout become one list of blocks.
+    fn packing(_: Version) -> Packing {
+        Packing::default()
+    }
 }
 
 /// MPICH, from version 4 on, and libraries with its ABI.
@@ -157,6 +167,11 @@ impl Library for Mpich {
     fn is_faster_probed((major, _): Version) -> bool {
         major == 5
     }
+
+    /// From version 4 on, yaksa packs.
+    fn packing((major, _): Version) -> Packing {
+        if major >= 4 { Packing::MPICH } else { Packing::default() }
+    }
 }
 
 /// Intel MPI, from version 2021 on. It descends from MPICH, and has the same handles.
@@ -191,6 +206,10 @@ impl Library for IntelMpi {
 
     fn is_faster_probed(_: Version) -> bool {
         false
+    }
+
+    fn packing(_: Version) -> Packing {
+        Packing::INTEL_MPI
     }
 }
 
@@ -228,5 +247,9 @@ impl Library for StandardAbi {
 
     fn is_faster_probed(_: Version) -> bool {
         false
+    }
+
+    fn packing(_: Version) -> Packing {
+        Packing::default()
     }
 }

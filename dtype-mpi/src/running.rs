@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use ::mpi::ffi;
+use dtype_core::Packing;
 
 use crate::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version, all_libraries, number};
 
@@ -55,6 +56,8 @@ pub struct Running {
     /// `true` if strides of complex numbers are taken for multiples of their size
     /// ([`Library::tears_complex`]).
     pub(crate) tears_complex: bool,
+    /// See [`Library::packing`].
+    pub(crate) packing: Packing,
     /// The kinds of datatypes that the library is not known to pack as the standard says.
     pub doubts: &'static [Doubt],
     /// See [`Library::WRITES_PAST_BUFFER`].
@@ -121,6 +124,7 @@ impl Running {
             },
             is_faster_probed: L::is_faster_probed(version),
             tears_complex: L::tears_complex(version),
+            packing: L::packing(version),
             doubts: L::doubts(version),
             writes_past_buffer: L::WRITES_PAST_BUFFER,
             exchanges_datatypes: L::EXCHANGES_DATATYPES,

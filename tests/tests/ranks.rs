@@ -160,6 +160,11 @@ fn random_layouts_are_packed_as_by_a_loop_and_arrive_where_the_loop_would_put_th
 }
 
 #[test]
+fn long_layouts_of_each_form_arrive_where_a_loop_would_put_them() {
+    passes("long-layouts", 2);
+}
+
+#[test]
 fn views_of_every_kind_of_source_are_received_as_views_of_any_other() {
     for &ranks in launch::numbers_of_ranks(&[1, 3]) {
         passes("sources", ranks);

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use dtype_core::{Datatype, normalize};
+use dtype_core::{Datatype, Packing, normalize};
 
 use super::Color;
 use crate::{
@@ -88,6 +88,7 @@ fn draw(
         bounds,
         source,
         name: "layout",
+        packing: Packing::default(),
         record: record.as_ref(),
     };
     answer.write(match format {

@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use dtype_core::{Bounds, Datatype, Solution, TypeTree};
+use dtype_core::{Bounds, Datatype, Packing, Solution, TypeTree};
 
 use crate::{
     input::{Source, name_of},
@@ -42,6 +42,9 @@ pub(super) struct Common {
     /// The name NAME in the written code: the function is `NAME_create`, or in Python `create_NAME`.
     #[arg(long, default_value = "layout")]
     pub(super) function: String,
+    /// The MPI library that the code is written for. It gets the calls whose datatype is the fastest there.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) library: Library,
     #[command(flatten)]
     pub(super) source: Source,
     /// The input; standard input if omitted or `-`.
@@ -73,9 +76,34 @@ impl Common {
             bounds,
             source: name_of(self.file.as_ref()),
             name: &self.function,
+            packing: self.library.packing(),
             record,
         };
         Ok(answer.write(self.format)?.into())
+    }
+}
+
+/// An MPI library that code is written for.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(super) enum Library {
+    /// Any library: the fewest calls.
+    #[default]
+    Any,
+    /// Open MPI.
+    Openmpi,
+    /// MPICH, from version 4 on.
+    Mpich,
+    /// Intel MPI.
+    Intel,
+}
+
+impl Library {
+    fn packing(self) -> Packing {
+        match self {
+            Self::Any | Self::Openmpi => Packing::default(),
+            Self::Mpich => Packing::MPICH,
+            Self::Intel => Packing::INTEL_MPI,
+        }
     }
 }
 

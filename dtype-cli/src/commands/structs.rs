@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use dtype_core::{Datatype, normalize};
 
-use super::Common;
+use super::{Common, Library};
 use crate::{
     input::{Listed, Source, name_of},
     models::Costs,
@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// that of the struct, or else `layout`.
     #[arg(long)]
     function: Option<String>,
+    /// The MPI library that the code is written for. It gets the calls whose datatype is the fastest there.
+    #[arg(long, value_enum, default_value_t)]
+    library: Library,
     #[command(flatten)]
     costs: Costs,
     #[command(flatten)]
@@ -39,7 +42,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<Outcome> {
-        let Self { list, format, function, costs, source, file, struct_name } = self;
+        let Self { list, format, function, library, costs, source, file, struct_name } = self;
         let models = costs.models()?;
         let source = source.named(struct_name);
         if list || !source.has_name() {
@@ -63,7 +66,7 @@ impl Arguments {
         let solution = normalize(&tree, models.wanted())?;
         let own = Some(record.own_name()).filter(|name| output::is_function_name(name));
         let function = function.unwrap_or_else(|| own.unwrap_or("layout").to_owned());
-        let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
+        let common = Common { format: format.unwrap_or(Format::Text), function, library, source, file };
         Ok((text + &common.write(&models, Some(&tree), &solution, bounds, Some(&record))?.answer).into())
     }
 }

@@ -14,7 +14,7 @@ use std::fmt::{self, Display, Write};
 
 use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
-use dtype_core::{BaseType, Bounds, Program, Solution, TypeTree, picture::Picture};
+use dtype_core::{BaseType, Bounds, Packing, Program, Solution, TypeTree, picture::Picture};
 use emitted::Emitted;
 use pictures::{Drawn, compared, page, picture};
 use serde::Serialize;
@@ -70,6 +70,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) source: String,
     /// The name from which the names of functions and modules are formed.
     pub(crate) name: &'a str,
+    /// The way in which the library packs that code is written for.
+    pub(crate) packing: Packing,
     /// The fields, if the layout is a struct.
     pub(crate) record: Option<&'a Record>,
 }
@@ -149,7 +151,7 @@ impl Answer<'_> {
         );
         let Solution { tree, cost, optimality } = self.solution;
         // Counts have the range of C's `int` in every language.
-        let program = Program::lower_within(tree, Some(self.bounds), i32::MAX as u64)?;
+        let program = Program::lower_for(tree, Some(self.bounds), i32::MAX as u64, self.packing)?;
         let measure = tree.measure()?;
         let Bounds { lower_bound, extent } = self.bounds;
         // A file name must not end the comment.

@@ -8,7 +8,7 @@ use std::{
 };
 
 #[cfg(feature = "mpi")]
-use ::mpi::{Count, datatype::DatatypeRef, raw::FromRaw};
+use ::mpi::{datatype::DatatypeRef, raw::FromRaw};
 use dtype_core::{
     BaseType, Bounds, LinearCosts, NodeCosts, Program, Runs, Solution, TypeTree, constant::Solved,
     solve_layout,
@@ -18,7 +18,7 @@ use foldhash::HashMap;
 
 use crate::Error;
 #[cfg(feature = "mpi")]
-use crate::mpi::{Handle, Slot, construct, has_large_counts};
+use crate::mpi::{Handle, Slot, construct};
 
 /// The cost model of layouts that do not choose their own. The macros use the same model.
 pub const COSTS: LinearCosts = NodeCosts::THESIS.linear();
@@ -203,16 +203,7 @@ impl LazyDatatype {
     #[cfg(feature = "mpi")]
     pub(crate) fn handle(&self) -> Result<Handle, Error> {
         let may_split = self.purpose == Purpose::Messages;
-        self.handle.get_or_build(|mpi| {
-            let program = self.program();
-            let asked = program.datatype()?.tree.measure()?;
-            if program.largest_count() <= Count::MAX as u64 || has_large_counts() {
-                Ok(construct(mpi, program, may_split, &asked)?)
-            } else {
-                let program = Program::lower_within(&self.solution().tree, self.bounds, Count::MAX as u64)?;
-                Ok(construct(mpi, &program, may_split, &asked)?)
-            }
-        })
+        self.handle.get_or_build(|mpi| Ok(construct(mpi, self.program(), may_split)?))
     }
 
     /// Returns the committed datatype of an entry that is never dropped.

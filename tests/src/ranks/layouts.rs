@@ -7,6 +7,7 @@ use dtype_runtime::{
     Error, Layout, MpiDatatype, View, layout,
     layout::{ArrayLike, ArrayLikeMut, ArrayOrder, Darray, Disjoint, Distribution, Subarray},
 };
+
 use dtype_tests::{Cover, constant, is_intel, memory, mpi_pack, packed_by_many};
 use mpi::{
     datatype::{AsDatatype, Collection, Pointer},
@@ -16,6 +17,8 @@ use mpi::{
     topology::SimpleCommunicator,
     traits::*,
 };
+
+use crate::engine::Random;
 
 /// An element with fields and arrays.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
@@ -51,6 +54,64 @@ mod made {
 /// Checks every random layout.
 pub fn random(world: &SimpleCommunicator) {
     made::for_each(world);
+}
+
+/// Checks layouts of more than a fragment of a message, of each form that libraries pack in their own way.
+pub fn long(world: &SimpleCommunicator) {
+    let (n, m) = (20_000, 10);
+    let cells = |cells: &mut dyn Iterator<Item = usize>| -> Vec<Range<usize>> {
+        cells.map(|i| 8 * i..8 * i + 8).collect()
+    };
+    let column = layout!(f64[n][m] => [.., 3]).expect("a small matrix");
+    read_and_write(world, "column", &column, n * m, &cells(&mut (0..n).map(|i| i * m + 3)));
+    let (planes, rows) = (30, 500);
+    let faces = layout!(f64[planes][rows][m] => [.., 1.., 2..4]).expect("a small box");
+    let of_faces = (0..planes * (rows - 1) * 2)
+        .map(|i| (i / 2 / (rows - 1), 1 + i / 2 % (rows - 1), 2 + i % 2))
+        .map(|(plane, row, cell)| (plane * rows + row) * m + cell);
+    read_and_write(world, "faces", &faces, planes * rows * m, &cells(&mut of_faces.into_iter()));
+    let fields = layout!(Pair[n][3] => [.., 1]).expect("a small matrix");
+    let of_fields: Vec<_> = (0..n)
+        .flat_map(|i| {
+            let mut bytes = Vec::new();
+            Pair::cover((3 * i + 1) * size_of::<Pair>(), &mut bytes);
+            bytes
+        })
+        .collect();
+    read_and_write(world, "fields", &fields, 3 * n, &of_fields);
+
+    let mut drawn = Random(dtype_tests::seed(60));
+    for count in [2_000, 30_000, 150_000] {
+        let mut at = 0;
+        let next = |_| {
+            at += 2 + drawn.below(7);
+            at
+        };
+        let single: Vec<usize> = (0..count).map(next).collect();
+        let mut at = 0;
+        let runs = (0..count / 4).flat_map(|_| {
+            let (first, distance) = (at + 5 + drawn.below(9), 1 + 2 * drawn.below(2));
+            let run: Vec<usize> = (0..1 + drawn.below(12)).map(|i| first + i * distance).collect();
+            at = run[run.len() - 1];
+            run
+        });
+        let runs: Vec<usize> = runs.collect();
+        for (name, indices) in [("list", single), ("runs", runs)] {
+            let n = indices[indices.len() - 1] + 1;
+            let gather = layout!(f64[n] => {&indices}).expect("all are within");
+            read_and_write(
+                world,
+                &format!("{name} of {count}"),
+                &gather,
+                n,
+                &cells(&mut indices.into_iter()),
+            );
+        }
+    }
+    let n = 300;
+    let triangle = layout!(f64[n][n] => [i, i..] for i in 0..n).expect("a small matrix");
+    let of_triangle = (0..n * n).filter(|i| i % n >= i / n);
+    read_and_write(world, "triangle", &triangle, n * n, &cells(&mut of_triangle.into_iter()));
 }
 
 /// Memory for a number of elements. All bytes are set, and most of them depend on the argument `which` of

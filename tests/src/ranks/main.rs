@@ -41,6 +41,7 @@ fn main() {
         "ready-made" => with_world(|_| layouts::ready_made()),
         "several" => with_world(layouts::several),
         "random-layouts" => with_world(layouts::random),
+        "long-layouts" => with_world(layouts::long),
         "skipped" => with_world(exchange::skipped),
         "collectives" => with_world(exchange::collectives),
         "views" => with_world(exchange::views),

@@ -1,0 +1,49 @@
+//! Facts of MPI libraries that decide which calls build a datatype.
+
+/// The way in which an MPI library packs, as far as it decides which calls build a datatype that is fast.
+/// docs/search.md has measurements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Packing {
+    /// The size in bytes of the pieces of a message, if the library looks for the place where a piece begins
+    /// by walking over the blocks of an hvector or a list, and copies the blocks at both ends of a piece one
+    /// at a time. Whole copies in a contiguous datatype, and whole members of a struct, are found at once.
+    pub fragment: Option<u64>,
+    /// `true` if copies of a resized datatype are slower than the same copies in an hvector or a list.
+    pub resized_is_slow: bool,
+}
+
+impl Packing {
+    /// MPICH from version 4 on.
+    pub const MPICH: Self = Self { fragment: Some(8 << 10), resized_is_slow: false };
+
+    /// Intel MPI.
+    pub const INTEL_MPI: Self = Self { fragment: None, resized_is_slow: true };
+
+    // The ratios to a fragment below were measured on MPICH 4.0.2 and 5.0.2.
+
+    /// Returns `true` if the library walks over blocks of this many bytes, and `count` of them are so long
+    /// that the walk costs more than other calls.
+    pub(super) fn walks_over(self, bytes: u64, count: u64) -> bool {
+        let longest = self.fragment.map_or(0, |fragment| fragment / 16);
+        bytes <= longest && bytes.saturating_mul(count) > longest
+    }
+
+    /// Returns the number of blocks in each part of a list of `count` blocks of `bytes` bytes each, if the
+    /// list is faster in parts.
+    pub(super) fn part_of_list(self, bytes: u64, count: u64) -> Option<usize> {
+        let fragment = self.fragment.filter(|_| bytes > 0)?;
+        let is_faster = bytes <= fragment / 64 && bytes.saturating_mul(count) <= fragment.saturating_mul(512);
+        let least = fragment / 8 / bytes;
+        let part = least.max(count.isqrt() / 2).min(fragment / 4 / bytes).max(1);
+        (is_faster && count > 2 * part).then_some(part as usize)
+    }
+
+    /// Returns the number of blocks in each part of a list of `count` blocks of different lengths, of `bytes`
+    /// bytes in all, if the list is faster in parts.
+    pub(super) fn part_of_lengths(self, bytes: u64, count: u64) -> Option<usize> {
+        let fragment = self.fragment.filter(|_| bytes > 0)?;
+        let average = (bytes / count.max(1)).max(1);
+        let part = (fragment / 8 / average).max(16).max(count.isqrt() / 2);
+        (count > 2 * part).then_some(part as usize)
+    }
+}
