@@ -1,6 +1,6 @@
 //! Messages from any rank.
 
-use std::{fmt, marker::PhantomData};
+use std::marker::PhantomData;
 
 use ::mpi::Tag;
 
@@ -184,8 +184,4 @@ impl<'c> State<Peer<'c>> for AwaitedPlace<'_, 'c> {
     }
 }
 
-impl fmt::Debug for Any<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Any").field("tag", &self.tag).finish_non_exhaustive()
-    }
-}
+debug!([] Any<'_>, |any| tag: any.tag);

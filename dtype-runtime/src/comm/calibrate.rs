@@ -144,11 +144,7 @@ impl fmt::Display for Calibration {
     }
 }
 
-impl fmt::Debug for Calibration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Calibration").field("rows", &self.text.lines().count()).finish_non_exhaustive()
-    }
-}
+debug!([] Calibration, |calibration| rows: calibration.text.lines().count());
 
 /// The first lines of the printed table.
 const HEADER: &str = "\

@@ -1,6 +1,6 @@
 //! Communicators.
 
-use std::{fmt, ops::Deref};
+use std::{fmt::Debug, ops::Deref};
 
 use ::mpi::{
     ffi::MPI_Comm,
@@ -122,11 +122,7 @@ impl<C> Deref for Comm<C> {
     }
 }
 
-impl<C: fmt::Debug> fmt::Debug for Comm<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Comm").field("rank", &self.rank).field("size", &self.size).finish_non_exhaustive()
-    }
-}
+debug!([C: Debug] Comm<C>, |comm| rank: comm.rank, size: comm.size);
 
 impl<C> Comm<C> {
     /// Returns the rank of this process (`MPI_Comm_rank`).

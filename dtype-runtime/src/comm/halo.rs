@@ -5,7 +5,7 @@
 //! array while messages are under way, and to forget the guard. A blocking exchange may go directly from the
 //! array and into it, where that was measured to be faster.
 
-use std::{fmt, marker::PhantomData, os::raw::c_int, sync::Arc};
+use std::{marker::PhantomData, os::raw::c_int, sync::Arc};
 
 use ::mpi::{
     ffi::MPI_Comm,
@@ -460,14 +460,5 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     }
 }
 
-impl<T: MpiDatatype, const D: usize> fmt::Debug for HaloExchange<T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HaloExchange").field("halo", &self.halo).finish_non_exhaustive()
-    }
-}
-
-impl<T: MpiDatatype, const D: usize> fmt::Debug for PendingHalo<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingHalo").field("arrays", &self.places.len()).finish_non_exhaustive()
-    }
-}
+debug!([T: MpiDatatype, const D: usize] HaloExchange<T, D>, |exchange| halo: exchange.halo);
+debug!([T: MpiDatatype, const D: usize] PendingHalo<'_, T, D>, |pending| arrays: pending.places.len());

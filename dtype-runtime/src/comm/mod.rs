@@ -3,6 +3,20 @@
 //! The [front page](crate) has a table of all calls. Programs seldom write the names of the types that are
 //! only here: calls return them.
 
+/// Implements `Debug`: the name of a type, and some of its fields.
+macro_rules! debug {
+    ([$($generics:tt)*] $name:ident$(<$($parameter:tt),*>)?$(, |$value:ident| $($field:ident: $of:expr),+)?) => {
+        impl<$($generics)*> std::fmt::Debug for $name$(<$($parameter),*>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $(let $value = self;)?
+                f.debug_struct(stringify!($name))
+                    $($(.field(stringify!($field), &$of))+)?
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod any;
 mod calibrate;
 mod collective;

@@ -1,6 +1,6 @@
 //! Collective calls among neighbours (MPI 4.1 sections 8.6 and 8.7).
 
-use std::{fmt, marker::PhantomData};
+use std::marker::PhantomData;
 
 use ::mpi::{ffi::MPI_Comm, topology::SimpleCommunicator};
 
@@ -306,8 +306,4 @@ fn outgoing_each<'m, S: Message + ?Sized + 'm>(
     (sends, checked.and(failed.map_or(Ok(()), Err)))
 }
 
-impl fmt::Debug for Neighbours<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Neighbours").finish_non_exhaustive()
-    }
-}
+debug!([] Neighbours<'_>);

@@ -1,6 +1,6 @@
 //! Messages between two ranks (MPI 4.1 chapter 3).
 
-use std::{fmt, marker::PhantomData, mem::MaybeUninit};
+use std::{marker::PhantomData, mem::MaybeUninit};
 
 use ::mpi::Tag;
 
@@ -266,6 +266,7 @@ pub(super) fn arrived_value<T: FromMessage>(
 }
 
 /// A message that has arrived and has not been received (MPI 4.1 section 3.8).
+#[derive(Debug)]
 pub struct Arrived<'c> {
     from: Peer<'c>,
     size: usize,
@@ -406,17 +407,4 @@ impl State<()> for Receiving<'_> {
     }
 }
 
-impl fmt::Debug for Peer<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peer")
-            .field("rank", &self.rank)
-            .field("tag", &self.options.tag)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Arrived<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arrived").field("from", &self.from).field("size", &self.size).finish()
-    }
-}
+debug!([] Peer<'_>, |peer| rank: peer.rank, tag: peer.options.tag);

@@ -1,7 +1,5 @@
 //! Transfers under way.
 
-use std::fmt;
-
 use crate::{
     Error,
     mpi::{Usable, ready},
@@ -62,8 +60,4 @@ pub struct Starting<P>(pub(super) P);
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing<P>(pub(super) P);
 
-impl<T> fmt::Debug for Pending<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending").finish_non_exhaustive()
-    }
-}
+debug!([T] Pending<'_, T>);

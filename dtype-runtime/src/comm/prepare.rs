@@ -4,7 +4,7 @@
 //! Prepared messages have buffers of their own. A message is packed when its transfer starts, and unpacked at
 //! the end. So nothing of the program is borrowed in between, and the values may lie elsewhere each time.
 
-use std::{fmt, mem, sync::Arc};
+use std::{mem, sync::Arc};
 
 use dtype_engine::Error as PackError;
 
@@ -370,20 +370,6 @@ impl State<()> for Exchanging<'_> {
     }
 }
 
-impl fmt::Debug for PreparedSend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreparedSend").field("to", &self.to.rank).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for PreparedReceive {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreparedReceive").field("packed_size", &self.size).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for PreparedExchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreparedExchange").finish_non_exhaustive()
-    }
-}
+debug!([] PreparedSend, |send| to: send.to.rank);
+debug!([] PreparedReceive, |receive| packed_size: receive.size);
+debug!([] PreparedExchange);

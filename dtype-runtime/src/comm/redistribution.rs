@@ -4,7 +4,7 @@
 //! sends to whom, and what it receives. One message goes to each rank that needs elements of this one;
 //! elements that stay are copied without MPI.
 
-use std::{fmt, marker::PhantomData, os::raw::c_int, sync::Arc};
+use std::{marker::PhantomData, os::raw::c_int, sync::Arc};
 
 use ::mpi::ffi::MPI_Comm;
 
@@ -547,8 +547,4 @@ impl<T: MpiDatatype, const D: usize> State<()> for Moving<'_, T, D> {
     }
 }
 
-impl<T: MpiDatatype, const D: usize> fmt::Debug for Redistribution<T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redistribution").field("messages", &self.sends.len()).finish_non_exhaustive()
-    }
-}
+debug!([T: MpiDatatype, const D: usize] Redistribution<T, D>, |moves| messages: moves.sends.len());

@@ -2,7 +2,6 @@
 
 use std::{
     cell::RefCell,
-    fmt,
     marker::PhantomData,
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -180,14 +179,5 @@ impl<'scope> ScopedPeer<'scope> {
     }
 }
 
-impl<C> fmt::Debug for Scope<'_, '_, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for ScopedPeer<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScopedPeer").field("peer", &self.peer).finish_non_exhaustive()
-    }
-}
+debug!([C] Scope<'_, '_, C>);
+debug!([] ScopedPeer<'_>, |scoped| peer: scoped.peer);

@@ -3,7 +3,6 @@
 
 use std::{
     cell::RefCell,
-    fmt,
     marker::PhantomData,
     mem,
     os::raw::c_int,
@@ -401,8 +400,4 @@ impl Drop for Viewed<'_> {
     }
 }
 
-impl fmt::Debug for File {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("File").field("path", &self.path).finish_non_exhaustive()
-    }
-}
+debug!([] File, |file| path: file.path);

@@ -1,6 +1,6 @@
 //! Views of a file: the elements that a layout selects, again and again.
 
-use std::{fmt, marker::PhantomData};
+use std::marker::PhantomData;
 
 use super::{
     super::{Message, Place},
@@ -143,8 +143,4 @@ impl<T: MpiDatatype> FileView<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for FileView<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileView").field("file", &self.viewed.file).finish_non_exhaustive()
-    }
-}
+debug!([T] FileView<'_, T>, |view| file: view.viewed.file);
