@@ -7,15 +7,14 @@ use ::mpi::Tag;
 use super::{
     Arrived, Peer, Pending, Place, Starting,
     peer::{arrived_value, value},
-    pending::State,
+    pending::{AwaitedPlace, AwaitedValue},
 };
 use crate::{
     Error, FromMessage, Wire,
     mpi::{Usable, ready},
     transfer::{
         address::{Address, Channel},
-        incoming::{Receiving, value_of},
-        waiting::{Waiting, meanwhile, progress},
+        incoming::Receiving,
     },
 };
 
@@ -119,12 +118,9 @@ impl<'c> Starting<Any<'c>> {
     /// The errors of [`Peer::receive`], from [`finish`](Pending::finish).
     pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, (T, Peer<'c>)>, Error> {
         let mpi = &ready()?;
-        let from = self.0.source(mpi)?;
-        Ok(Pending::new(AwaitedValue {
-            waiting: Waiting::new(mpi, from, T::KEPT)?,
-            of: self.0,
-            value: PhantomData,
-        }))
+        let any = self.0;
+        let from = any.source(mpi)?;
+        Ok(Pending::new(AwaitedValue::new(mpi, from, move |value, sender| (value, any.sender(sender)))?))
     }
 
     /// Starts to receive a message from any rank into memory that is there, which is borrowed until
@@ -140,47 +136,9 @@ impl<'c> Starting<Any<'c>> {
         'c: 'a,
     {
         let mpi = &ready()?;
-        let from = self.0.source(mpi)?;
-        let receiving = Receiving::start(mpi, place.incoming(), Wire::Auto, from)?;
-        Ok(Pending::new(AwaitedPlace { receiving, of: self.0 }))
-    }
-}
-
-/// A value that is being received, whose size is not known.
-struct AwaitedValue<'c, T> {
-    waiting: Waiting,
-    of: Any<'c>,
-    value: PhantomData<T>,
-}
-
-impl<'c, T: FromMessage> State<(T, Peer<'c>)> for AwaitedValue<'c, T> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        Ok(self.waiting.is_done(mpi))
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(T, Peer<'c>), Error> {
-        let Self { waiting, of, .. } = *self;
-        let (value, sender) = value_of(mpi, waiting.wait(mpi)?)?;
-        Ok((value, of.sender(sender)))
-    }
-}
-
-/// A message that is being received into a place.
-struct AwaitedPlace<'a, 'c> {
-    receiving: Receiving<'a>,
-    of: Any<'c>,
-}
-
-impl<'c> State<Peer<'c>> for AwaitedPlace<'_, 'c> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        progress(mpi);
-        Ok(self.receiving.advance(mpi))
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<Peer<'c>, Error> {
-        let Self { mut receiving, of } = *self;
-        meanwhile(mpi, || Ok(receiving.advance(mpi)))?;
-        Ok(of.sender(receiving.outcome()?))
+        let any = self.0;
+        let receiving = Receiving::start(mpi, place.incoming(), Wire::Auto, any.source(mpi)?)?;
+        Ok(Pending::new(AwaitedPlace(receiving, move |sender| any.sender(sender))))
     }
 }
 

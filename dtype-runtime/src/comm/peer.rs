@@ -6,7 +6,10 @@ use ::mpi::Tag;
 
 use dtype_engine::Error as PackError;
 
-use super::{Message, Pending, Place, Preparing, Starting, pending::State};
+use super::{
+    Message, Pending, Place, Preparing, Starting,
+    pending::{AwaitedPlace, AwaitedValue, State},
+};
 use crate::{
     Error, FromMessage, Wire,
     message::fixed,
@@ -349,7 +352,7 @@ impl<'c> Starting<Peer<'c>> {
     pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>, Error> {
         let mpi = &ready()?;
         let from = self.0.source_of_any_size(mpi)?;
-        Ok(Pending::new(AwaitedValue::<T>(Waiting::new(mpi, from, T::KEPT)?, PhantomData)))
+        Ok(Pending::new(AwaitedValue::new(mpi, from, |value, _| value)?))
     }
 
     /// Starts to receive a message into memory that is there. The memory is borrowed until
@@ -364,7 +367,8 @@ impl<'c> Starting<Peer<'c>> {
     {
         let mpi = &ready()?;
         let from = self.0.source(mpi)?;
-        Ok(Pending::new(Receiving::start(mpi, place.incoming(), self.0.options.wire, from)?))
+        let receiving = Receiving::start(mpi, place.incoming(), self.0.options.wire, from)?;
+        Ok(Pending::new(AwaitedPlace(receiving, drop)))
     }
 }
 
@@ -379,31 +383,6 @@ impl State<()> for Sent {
 
     fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
         meanwhile(mpi, || self.0.is_sent(mpi, false))
-    }
-}
-
-/// A value that is being received, whose size is not known.
-struct AwaitedValue<'c, T>(Waiting, PhantomData<&'c T>);
-
-impl<T: FromMessage> State<T> for AwaitedValue<'_, T> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        Ok(self.0.is_done(mpi))
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<T, Error> {
-        value_of(mpi, self.0.wait(mpi)?).map(|(value, _)| value)
-    }
-}
-
-impl State<()> for Receiving<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        progress(mpi);
-        Ok(self.advance(mpi))
-    }
-
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
-        meanwhile(mpi, || Ok(self.advance(mpi)))?;
-        self.outcome().map(drop)
     }
 }
 

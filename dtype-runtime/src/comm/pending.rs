@@ -1,8 +1,15 @@
 //! Transfers under way.
 
+use std::marker::PhantomData;
+
 use crate::{
-    Error,
+    Error, FromMessage,
     mpi::{Usable, ready},
+    transfer::{
+        address::Address,
+        incoming::{Receiving, value_of},
+        waiting::{Waiting, meanwhile, progress},
+    },
 };
 
 /// A transfer that has been started. [`finish`](Self::finish) waits for it, and returns what it brings.
@@ -47,6 +54,49 @@ impl<'a, T> Pending<'a, T> {
     pub fn finish(self) -> Result<T, Error> {
         let mpi = &ready()?;
         self.state.finish(mpi)
+    }
+}
+
+/// A value that is being received, whose size is not known. The function gets it, and the address of its
+/// sender.
+pub(super) struct AwaitedValue<T, F> {
+    waiting: Waiting,
+    then: F,
+    value: PhantomData<T>,
+}
+
+impl<T: FromMessage, F> AwaitedValue<T, F> {
+    pub(super) fn new<R>(mpi: &Usable, from: Address, then: F) -> Result<Self, Error>
+    where
+        F: FnOnce(T, Address) -> R,
+    {
+        Ok(Self { waiting: Waiting::new(mpi, from, T::KEPT)?, then, value: PhantomData })
+    }
+}
+
+impl<T: FromMessage, R, F: FnOnce(T, Address) -> R> State<R> for AwaitedValue<T, F> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        Ok(self.waiting.is_done(mpi))
+    }
+
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<R, Error> {
+        let (value, sender) = value_of(mpi, self.waiting.wait(mpi)?)?;
+        Ok((self.then)(value, sender))
+    }
+}
+
+/// A message that is being received into a place. The function gets the address of its sender.
+pub(super) struct AwaitedPlace<'a, F>(pub Receiving<'a>, pub F);
+
+impl<R, F: FnOnce(Address) -> R> State<R> for AwaitedPlace<'_, F> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+        progress(mpi);
+        Ok(self.0.advance(mpi))
+    }
+
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<R, Error> {
+        meanwhile(mpi, || Ok(self.0.advance(mpi)))?;
+        Ok((self.1)(self.0.outcome()?))
     }
 }
 

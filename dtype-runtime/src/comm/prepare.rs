@@ -9,8 +9,10 @@ use std::{mem, sync::Arc};
 use dtype_engine::Error as PackError;
 
 use super::{
-    Comm, Handle, Message, Neighbours, Peer, Pending, Place, Preparing, message::carried_each, peer::Options,
-    pending::State,
+    Comm, Handle, Message, Neighbours, Peer, Pending, Place, Preparing,
+    message::carried_each,
+    peer::Options,
+    pending::{AwaitedPlace, State},
 };
 use crate::{
     Error, Wire,
@@ -21,10 +23,10 @@ use crate::{
         descriptions::{Descriptions, announce},
         exchange::{Around, Repeated},
         frame::checks,
-        incoming::Incoming,
+        incoming::{self, Incoming},
         persistent::Persistent,
         sendable::{pack_exactly, sealed::Read},
-        waiting::{Waiting, is_awaited, meanwhile, progress},
+        waiting::{is_awaited, meanwhile, progress},
     },
 };
 
@@ -67,7 +69,7 @@ impl Preparing<Peer<'_>> {
         } else {
             request.add_send(mpi, size, to)?;
         }
-        let descriptions = if checks() { descriptions_on(mpi, to.communicator)? } else { None };
+        let descriptions = descriptions_on(mpi, to.communicator)?;
         Ok(PreparedSend { request, to, descriptions })
     }
 
@@ -80,7 +82,7 @@ impl Preparing<Peer<'_>> {
         let mpi = &ready()?;
         is_packed(self.0.options.wire)?;
         let (from, size) = (self.0.source(mpi)?, place.carried(false)?.packed_size());
-        let descriptions = if checks() { descriptions_on(mpi, from.communicator)? } else { None };
+        let descriptions = descriptions_on(mpi, from.communicator)?;
         Ok(PreparedReceive { request: receives(mpi, size, from)?, size, from, descriptions })
     }
 }
@@ -192,7 +194,8 @@ impl PreparedReceive {
         // A receive that was started before, by another call, takes the message first.
         if is_awaited(*from) {
             request.check_life()?;
-            return Ok(Pending::new(Awaiting(Waiting::new(mpi, *from, place.kept())?, place)));
+            let receiving = incoming::Receiving::start(mpi, place, Wire::Auto, *from)?;
+            return Ok(Pending::new(AwaitedPlace(receiving, drop)));
         }
         request.start(mpi)?;
         Ok(Pending::new(Receiving { request, descriptions: descriptions.as_deref(), place }))
@@ -234,20 +237,6 @@ impl State<()> for Receiving<'_> {
 impl Drop for Receiving<'_> {
     fn drop(&mut self) {
         self.request.cancel();
-    }
-}
-
-/// A prepared message that waits in the list of receives of this thread.
-struct Awaiting<'a>(Waiting, Incoming<'a>);
-
-impl State<()> for Awaiting<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        Ok(self.0.is_done(mpi))
-    }
-
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
-        let found = self.0.wait(mpi)?;
-        self.1.take(mpi, found).map(|_| ())
     }
 }
 
