@@ -1,6 +1,6 @@
 //! Epochs of windows, and the calls within them. They only start transfers, which end with the epoch.
 
-use std::{marker::PhantomData, ptr};
+use std::{marker::PhantomData, mem, ptr};
 
 use ::mpi::{
     Rank,
@@ -22,7 +22,10 @@ use crate::{
     pack::plan_of,
     transfer::{
         blocks::wire_plan,
-        sendable::sealed::{Read, Write},
+        sendable::{
+            Typed,
+            sealed::{Read, Write},
+        },
     },
     types::AnyPattern,
 };
@@ -30,17 +33,40 @@ use crate::{
 /// An epoch: the time in which a rank writes to and reads from windows. Its calls only start transfers, which
 /// end with the epoch. Values that it sends or receives live at least for `'e`: longer than the epoch.
 pub struct Epoch<'e, T> {
-    pub(super) open: &'e Open,
+    open: &'e Open,
     /// The ranks that may be targets; `None` for all.
-    pub(super) target: Option<Vec<Rank>>,
+    targets: Option<Vec<Rank>>,
     // Invariant, so that nobody shortens the lifetime.
-    pub(super) values: PhantomData<Borrowed<'e, T>>,
+    values: PhantomData<Borrowed<'e, T>>,
 }
 
 /// The values that an epoch borrows.
 type Borrowed<'e, T> = (fn(&'e ()) -> &'e (), T);
 
+/// The end of an epoch, which also comes in a panic.
+struct AtEnd<'o, F: FnMut(&Open) -> Result<(), Error>>(&'o Open, F);
+
+impl<F: FnMut(&Open) -> Result<(), Error>> Drop for AtEnd<'_, F> {
+    fn drop(&mut self) {
+        let _ = (self.1)(self.0);
+    }
+}
+
 impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
+    /// Runs the body of an epoch that has begun, and then `end`.
+    pub(super) fn run<R>(
+        open: &'e Open,
+        targets: Option<Vec<Rank>>,
+        body: impl FnOnce(&Self) -> Result<R, Error>,
+        end: impl FnMut(&Open) -> Result<(), Error>,
+    ) -> Result<R, Error> {
+        let mut at_end = AtEnd(open, end);
+        let result = body(&Self { open, targets, values: PhantomData });
+        let ended = (at_end.1)(open);
+        mem::forget(at_end);
+        ended.and(result)
+    }
+
     /// Writes values into the part of the target's values that a layout selects (`MPI_Put`). The values may
     /// have another layout, with equally many of the same types. Nothing else may be written there in this
     /// epoch, or read.
@@ -57,25 +83,14 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     {
         L::Coverage::check(layout)?;
         let message = message.carried(false)?;
-        let Some(There { target, offset, datatype }) = self.there(&message, target, layout)? else {
-            return Ok(());
-        };
-        let own = message.typed()?;
+        let Some(there) = self.there(&message, target, layout)? else { return Ok(()) };
+        let There { target, offset, .. } = there;
+        let Typed { place, count, datatype } = message.typed()?;
         self.open.call("MPI_Put", |mpi, window| {
+            let (own_type, there_type) = (datatype.as_raw(), there.datatype.as_raw());
             // SAFETY: the values live until the epoch ends, and the layout is within the window of the
             // target.
-            unsafe {
-                mpi.MPI_Put(
-                    own.place,
-                    own.count,
-                    own.datatype.as_raw(),
-                    target,
-                    offset,
-                    1,
-                    datatype.as_raw(),
-                    window,
-                )
-            }
+            unsafe { mpi.MPI_Put(place, count, own_type, target, offset, 1, there_type, window) }
         })
     }
 
@@ -94,25 +109,14 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         if !into.any_pattern() {
             return Err(PackError::Restricted.into());
         }
-        let Some(There { target, offset, datatype }) = self.there(&into, target, layout)? else {
-            return Ok(());
-        };
-        let own = into.typed_mut()?;
+        let Some(there) = self.there(&into, target, layout)? else { return Ok(()) };
+        let There { target, offset, .. } = there;
+        let Typed { place, count, datatype } = into.typed_mut()?;
         self.open.call("MPI_Get", |mpi, window| {
+            let (own_type, there_type) = (datatype.as_raw(), there.datatype.as_raw());
             // SAFETY: the destination is borrowed until the epoch ends, any bytes may be written there, and
             // the layout is within the window of the target.
-            unsafe {
-                mpi.MPI_Get(
-                    own.place,
-                    own.count,
-                    own.datatype.as_raw(),
-                    target,
-                    offset,
-                    1,
-                    datatype.as_raw(),
-                    window,
-                )
-            }
+            unsafe { mpi.MPI_Get(place, count, own_type, target, offset, 1, there_type, window) }
         })
     }
 
@@ -136,24 +140,15 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         L::Coverage::check(layout)?;
         combined::<T>(operation.as_raw())?;
         let message = message.carried(false)?;
-        let Some(There { target, offset, datatype }) = self.there(&message, target, layout)? else {
-            return Ok(());
-        };
-        let own = message.typed()?;
+        let Some(there) = self.there(&message, target, layout)? else { return Ok(()) };
+        let There { target, offset, .. } = there;
+        let Typed { place, count, datatype } = message.typed()?;
         self.open.call("MPI_Accumulate", |mpi, window| {
+            let (own_type, there_type) = (datatype.as_raw(), there.datatype.as_raw());
+            let combine = operation.as_raw();
             // SAFETY: as in `put`.
             unsafe {
-                mpi.MPI_Accumulate(
-                    own.place,
-                    own.count,
-                    own.datatype.as_raw(),
-                    target,
-                    offset,
-                    1,
-                    datatype.as_raw(),
-                    operation.as_raw(),
-                    window,
-                )
+                mpi.MPI_Accumulate(place, count, own_type, target, offset, 1, there_type, combine, window)
             }
         })
     }
@@ -239,7 +234,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
 
     fn check(&self, target: Rank) -> Result<(), Error> {
         self.open.check(target)?;
-        match &self.target {
+        match &self.targets {
             Some(targets) if !targets.contains(&target) => Err(unusable("this epoch has other targets")),
             _ => Ok(()),
         }

@@ -96,7 +96,8 @@ fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>, Error> {
         if *rank == open.rank {
             continue;
         }
-        let peer = Address { communicator: open.companion.communicator, rank: *rank, tag: open.meeting() };
+        let peer =
+            Address { communicator: open.companion.communicator, rank: *rank, tag: open.meeting.get() };
         answers.push(requests.add_receive(mpi, 1, peer)?);
         let told = requests.add_send(mpi, 1, peer)?;
         requests.outgoing(told).fill(part.to_byte());

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 
 pub use epoch::Epoch;
 use groups::{Group, Partners};
-use open::{AtEnd, Kind, Open, rank_of};
+use open::{Kind, Open, rank_of};
 
 use super::{Comm, Handle};
 use crate::{Error, MpiDatatype, mpi::constants, types::AnyPattern};
@@ -140,10 +140,7 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
         body: impl FnOnce(&Epoch<'e, T>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         self.open.begin()?;
-        let end = AtEnd(&self.open, |open| open.fence(constants::MPI_MODE_NOSUCCEED()));
-        let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
-        end.now()?;
-        result
+        Epoch::run(&self.open, None, body, |open| open.fence(constants::MPI_MODE_NOSUCCEED()))
     }
 
     /// Runs an epoch of some ranks: this rank writes to and reads from `targets`, and `origins` do so here
@@ -171,19 +168,17 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
             // SAFETY: the window and the group are live.
             unsafe { mpi.MPI_Win_start(access.raw, 0, window) }
         })?;
-        let end = AtEnd(&self.open, |open| {
+        // Ranks whose parts fit are in the epoch already. After an error it ends without transfers of this
+        // rank.
+        let body = |epoch: &Epoch<'e, T>| met.clone().and_then(|()| body(epoch));
+        let result = Epoch::run(&self.open, Some(partners.targets), body, |open| {
             // SAFETY: both epochs are open.
             let completed =
                 open.call("MPI_Win_complete", |mpi, window| unsafe { mpi.MPI_Win_complete(window) });
             // SAFETY: as above.
             completed.and(open.call("MPI_Win_wait", |mpi, window| unsafe { mpi.MPI_Win_wait(window) }))
         });
-        // Ranks whose parts fit are in the epoch already. It ends without transfers of this rank.
-        met?;
-        let targets = Some(partners.targets);
-        let result = body(&Epoch { open: &self.open, target: targets, values: PhantomData });
-        end.now()?;
-        result
+        met.and(result)
     }
 }
 
@@ -218,14 +213,10 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
             // SAFETY: the window is live, and the target one of its ranks.
             unsafe { mpi.MPI_Win_lock(kind, target, 0, window) }
         })?;
-        let end = AtEnd(&self.open, move |open| {
+        Epoch::run(&self.open, Some(vec![target]), body, |open| {
             // SAFETY: the target is locked.
             open.call("MPI_Win_unlock", |mpi, window| unsafe { mpi.MPI_Win_unlock(target, window) })
-        });
-        let targets = Some(vec![target]);
-        let result = body(&Epoch { open: &self.open, target: targets, values: PhantomData });
-        end.now()?;
-        result
+        })
     }
 
     /// Runs an epoch with all ranks as targets, which other ranks share (`MPI_Win_lock_all` and
@@ -239,12 +230,9 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
     ) -> Result<R, Error> {
         // SAFETY: the window is live.
         self.open.call("MPI_Win_lock_all", |mpi, window| unsafe { mpi.MPI_Win_lock_all(0, window) })?;
-        let end = AtEnd(&self.open, |open| {
+        Epoch::run(&self.open, None, body, |open| {
             // SAFETY: all targets are locked.
             open.call("MPI_Win_unlock_all", |mpi, window| unsafe { mpi.MPI_Win_unlock_all(window) })
-        });
-        let result = body(&Epoch { open: &self.open, target: None, values: PhantomData });
-        end.now()?;
-        result
+        })
     }
 }

@@ -15,12 +15,12 @@ use ::mpi::{
 
 use dtype_engine::Error as PackError;
 
-use super::super::{Comm, Handle};
+use super::super::{Any, Comm, Handle};
 use crate::{
     Error, MpiDatatype,
     mpi::{Usable, called, checked, constants, ready, true_code, without_communicator},
     transfer::{
-        address::any_rank,
+        address::Channel,
         agreement::least_and_greatest,
         attach::Companion,
         members::{Members, intracommunicator},
@@ -66,18 +66,7 @@ pub(super) struct Open {
     size: usize,
     /// The tag of messages by which ranks meet: the number of agreements of all ranks so far, modulo 2. A
     /// rank that waits in an agreement declines nothing of ranks that are behind it already.
-    meeting: Cell<c_int>,
-}
-
-/// The answers of all ranks to the question whether they leave the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Agreed {
-    /// All stay.
-    Stay,
-    /// Some leave.
-    Mixed,
-    /// All leave.
-    Leave,
+    pub meeting: Cell<c_int>,
 }
 
 /// The byte of a rank that does not take part, in the messages by which ranks meet for an epoch of some of
@@ -237,25 +226,8 @@ impl Open {
         (self.starts[rank as usize] + bytes) as MPI_Aint
     }
 
-    fn barrier(&self) -> Result<(), Error> {
-        let mpi = &self.mpi;
-        // SAFETY: the communicator lives as long as the window.
-        called(mpi, "MPI_Barrier", self.companion.communicator, || unsafe {
-            mpi.MPI_Barrier(self.companion.communicator)
-        })
-    }
-
-    /// Returns the tag of messages by which ranks meet.
-    pub fn meeting(&self) -> c_int {
-        self.meeting.get()
-    }
-
-    fn ranks(&self) -> Rank {
-        self.lengths.len() as Rank
-    }
-
     pub fn check(&self, rank: Rank) -> Result<(), Error> {
-        let ranks = self.ranks();
+        let ranks = self.lengths.len() as Rank;
         if (0..ranks).contains(&rank) { Ok(()) } else { Err(Error::Rank { rank, ranks }) }
     }
 
@@ -273,7 +245,7 @@ impl Open {
     /// Begins an epoch of all ranks, unless a rank leaves. In some libraries, `MPI_Win_fence` of one rank
     /// ends with `MPI_Win_free` of another one, whose values would be written after they were given back.
     pub fn begin(&self) -> Result<(), Error> {
-        if self.agree(false)? != Agreed::Stay {
+        if !self.agree(false)? {
             return Err(unusable("another rank has left it"));
         }
         self.fence(constants::MPI_MODE_NOPRECEDE())
@@ -287,15 +259,20 @@ impl Open {
     /// Waits until all ranks leave the window.
     fn leave(&self) -> Result<(), Error> {
         if self.kind == Kind::Passive {
-            return self.barrier();
+            let (mpi, communicator) = (&self.mpi, self.companion.communicator);
+            return called(mpi, "MPI_Barrier", communicator, || {
+                // SAFETY: the communicator lives as long as the window.
+                unsafe { mpi.MPI_Barrier(communicator) }
+            });
         }
-        while self.agree(true)? != Agreed::Leave {}
+        while !self.agree(true)? {}
         Ok(())
     }
 
-    /// Asks all ranks whether they leave (`MPI_Iallreduce`). While this rank waits, it tells ranks that want
+    /// Asks all ranks whether they leave (`MPI_Iallreduce`), and returns `true` if all answer like this one.
+    /// While this rank waits, it tells ranks that want
     /// to meet it that it does not take part: it may have left, and they would wait for ever.
-    fn agree(&self, leaves: bool) -> Result<Agreed, Error> {
+    fn agree(&self, leaves: bool) -> Result<bool, Error> {
         let (mpi, communicator) = (&self.mpi, self.companion.communicator);
         let (own, mut any) = ([u8::from(leaves), u8::from(!leaves)], [0u8; 2]);
         // SAFETY: a constant of the library.
@@ -320,11 +297,7 @@ impl Open {
             if is_done != 0 {
                 self.meeting.set(1 - self.meeting.get());
                 declined?;
-                return Ok(match any {
-                    [0, _] => Agreed::Stay,
-                    [_, 0] => Agreed::Leave,
-                    _ => Agreed::Mixed,
-                });
+                return Ok(any != [1, 1]);
             }
             declined = declined.and(self.decline());
             thread::yield_now();
@@ -333,30 +306,12 @@ impl Open {
 
     /// Tells a rank that wants to meet this one, if there is one, that it does not take part.
     fn decline(&self) -> Result<(), Error> {
-        let (mpi, communicator) = (&self.mpi, self.companion.communicator);
-        let tag = self.meeting();
-        let (mut is_there, mut status) = (0, no_status());
-        called(mpi, "MPI_Iprobe", communicator, || {
-            let (flag, status) = (&raw mut is_there, &raw mut status);
-            // SAFETY: the communicator is live; there is room for a flag and a status.
-            unsafe { mpi.MPI_Iprobe(any_rank(), tag, communicator, flag, status) }
-        })?;
-        if is_there == 0 {
-            return Ok(());
+        let (communicator, ranks, tag) =
+            (self.companion.communicator, self.lengths.len(), self.meeting.get());
+        match Any::new(Channel { communicator, ranks }).tag(tag).try_receive::<u8>()? {
+            Some((_, rank)) => rank.tag(tag).send(&ABSENT),
+            None => Ok(()),
         }
-        let (rank, mut part) = (status.MPI_SOURCE, ABSENT);
-        // SAFETY: a constant of the library.
-        let byte = unsafe { ffi::RSMPI_UINT8_T };
-        called(mpi, "MPI_Recv", communicator, || {
-            let (into, status) = ((&raw mut part).cast(), &raw mut status);
-            // SAFETY: messages of this tag have one byte, for which there is room.
-            unsafe { mpi.MPI_Recv(into, 1, byte, rank, tag, communicator, status) }
-        })?;
-        called(mpi, "MPI_Send", communicator, || {
-            let part = ABSENT;
-            // SAFETY: the buffer has one byte.
-            unsafe { mpi.MPI_Send((&raw const part).cast(), 1, byte, rank, tag, communicator) }
-        })
     }
 }
 
@@ -373,24 +328,6 @@ impl Drop for Open {
             // SAFETY: no epoch is open, and the window is freed once, by all ranks.
             without_communicator(&self.mpi, || unsafe { self.mpi.MPI_Win_free(&raw mut self.window) });
         }
-    }
-}
-
-/// The end of an epoch, which also comes in a panic.
-pub(super) struct AtEnd<'o, F: FnMut(&Open) -> Result<(), Error>>(pub &'o Open, pub F);
-
-impl<F: FnMut(&Open) -> Result<(), Error>> AtEnd<'_, F> {
-    /// Ends the epoch.
-    pub fn now(mut self) -> Result<(), Error> {
-        let ended = (self.1)(self.0);
-        std::mem::forget(self);
-        ended
-    }
-}
-
-impl<F: FnMut(&Open) -> Result<(), Error>> Drop for AtEnd<'_, F> {
-    fn drop(&mut self) {
-        let _ = (self.1)(self.0);
     }
 }
 
