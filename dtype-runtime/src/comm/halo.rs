@@ -1,9 +1,8 @@
 //! Halo exchanges: the ghost cells of an array receive the cells of the neighbours.
 //!
-//! Cells are packed into the buffers of persistent requests, one message for each neighbour, and unpacked
-//! when all have arrived. So MPI never uses memory of the program. That makes it sound to lend parts of the
-//! array while messages are under way, and to forget the guard. A blocking exchange may go directly from the
-//! array and into it, where that was measured to be faster.
+//! MPI never uses memory of the program. That makes it sound to lend parts of the array while messages are
+//! under way, and to forget the guard. A blocking exchange may go directly from the array and into it, where
+//! that was measured to be faster.
 
 use std::{marker::PhantomData, os::raw::c_int, sync::Arc};
 
@@ -13,9 +12,12 @@ use ::mpi::{
     topology::{CartesianCommunicator, Communicator},
 };
 
-use super::{Cartesian, Comm};
+use super::{
+    Cartesian, Comm,
+    moves::{Message, Moves, Piece},
+};
 use crate::{
-    DynamicLayout, Error, Layout, MpiDatatype, View, ViewMut,
+    DynamicLayout, Error, Layout, MpiDatatype, View,
     layout::{
         ArrayLikeMut, Cells, Dimensions, Halo, HaloPart, halo::number_of, shapes::refused, source::Place,
     },
@@ -24,11 +26,8 @@ use crate::{
         address::Address,
         agreement::together,
         attach::{Companion, companion},
-        blocks::wire_size,
-        exchange::{Exchange, Planned, directly},
         frame::checks,
         making::is_faster_typed,
-        places::{check, copy, pack, unpack},
         sendable::sealed::Read,
     },
 };
@@ -96,27 +95,27 @@ impl<const D: usize> Halo<D> {
             rank,
             tag: tags + number_of(direction),
         };
-        let mut sends = Vec::new();
-        let mut receives = Vec::new();
-        let mut copies = Vec::new();
+        let piece = |layout| Piece { array: None, layout };
+        let message = |layout, peer| Message { peer, pieces: vec![piece(layout)] };
+        let mut moves = Moves::on(Arc::clone(&companion));
         for HaloPart { direction, send, receive } in parts {
             let Some(rank) = grid.neighbour(mpi, direction)? else { continue };
             // A message is named by the direction in which it is sent.
             let back = direction.map(|step| -step);
             if rank == grid.rank {
                 let opposite = self.part(back)?;
-                copies.push(Copy { from: send, to: opposite.receive });
+                moves.copies.push([send, opposite.receive].map(piece));
                 continue;
             }
             if send.count() > 0 {
-                sends.push(Message { layout: send, peer: at(rank, direction) });
+                moves.sends.push(message(send, at(rank, direction)));
             }
             if receive.count() > 0 {
-                receives.push(Message { layout: receive, peer: at(rank, back) });
+                moves.receives.push(message(receive, at(rank, back)));
             }
         }
         let own = self.part([0; D])?.send;
-        Ok(HaloExchange { halo: *self, own, sends, receives, copies, companion, prepared: None })
+        Ok(HaloExchange { halo: *self, own, moves })
     }
 }
 
@@ -195,24 +194,7 @@ pub struct HaloExchange<T, const D: usize> {
     halo: Halo<D>,
     /// The own cells. Their array has the shape of all arrays.
     own: DynamicLayout<T, D>,
-    sends: Vec<Message<T, D>>,
-    receives: Vec<Message<T, D>>,
-    copies: Vec<Copy<T, D>>,
-    companion: Arc<Companion>,
-    /// The requests and buffers, and the number of arrays for which they are made.
-    prepared: Option<(usize, Exchange)>,
-}
-
-/// A message to a neighbour or from it.
-struct Message<T, const D: usize> {
-    layout: DynamicLayout<T, D>,
-    peer: Address,
-}
-
-/// A copy within this process, which is its own neighbour.
-struct Copy<T, const D: usize> {
-    from: DynamicLayout<T, D>,
-    to: DynamicLayout<T, D>,
+    moves: Moves<T, D>,
 }
 
 impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
@@ -227,10 +209,10 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         let mpi = &ready()?;
-        let place = self.place(array).map_err(|error| self.refuse(mpi, error))?;
+        let place = self.place(array).map_err(|error| self.moves.refuse(mpi, error))?;
         if self.is_faster_directly(place) {
-            // SAFETY: 1, since the array is borrowed mutably.
-            return unsafe { self.exchange_at(mpi, place) };
+            // SAFETY: 1, since the array is borrowed mutably; 2, since own cells are copied to ghost cells.
+            return unsafe { self.moves.directly(mpi, &[place], &[place]) };
         }
         self.start_at(mpi, &[place])?;
         // SAFETY: 1, as above.
@@ -246,11 +228,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let mpi = &ready()?;
-        let places = self.places(arrays).map_err(|error| self.refuse(mpi, error))?;
-        self.start_at(mpi, &places)?;
-        // SAFETY: 1, since the arrays are borrowed mutably.
-        unsafe { self.finish_at(mpi, &places) }
+        self.start_all(arrays)?.finish()
     }
 
     /// Starts to fill the ghost cells of an array. The guard lends the own cells to the program until
@@ -266,10 +244,8 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let mpi = &ready()?;
-        let places = vec![self.place(array).map_err(|error| self.refuse(mpi, error))?];
-        self.start_at(mpi, &places)?;
-        Ok(PendingHalo { exchange: self, places, arrays: PhantomData })
+        let places = self.place(array).map(|place| vec![place]);
+        self.started(places)
     }
 
     /// Like [`start`](Self::start), for several arrays, with one message for each neighbour.
@@ -280,8 +256,13 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
+        let places = arrays.iter_mut().map(|array| self.place(*array)).collect();
+        self.started(places)
+    }
+
+    fn started(&mut self, places: Result<Vec<Place>, Error>) -> Result<PendingHalo<'_, T, D>, Error> {
         let mpi = &ready()?;
-        let places = self.places(arrays).map_err(|error| self.refuse(mpi, error))?;
+        let places = places.map_err(|error| self.moves.refuse(mpi, error))?;
         self.start_at(mpi, &places)?;
         Ok(PendingHalo { exchange: self, places, arrays: PhantomData })
     }
@@ -298,24 +279,10 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         array.place_mut(&self.own.region()).map_err(Into::into)
     }
 
-    fn places<S>(&self, arrays: &mut [&mut S]) -> Result<Vec<Place>, Error>
-    where
-        S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
-    {
-        arrays.iter_mut().map(|array| self.place(*array)).collect()
-    }
-
     /// Sends the cells of arrays to the neighbours.
     fn start_at(&mut self, mpi: &Usable, places: &[Place]) -> Result<(), Error> {
         let arrays = places.iter().fold(0usize, |arrays, place| arrays.saturating_add(place.copies));
-        if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
-            self.prepare(mpi, arrays).map_err(|error| self.refuse(mpi, error))?;
-        }
-        let Self { sends, prepared, .. } = self;
-        match prepared {
-            Some((_, exchange)) => exchange.start(mpi, |i, packed| pack(&sends[i].layout, places, packed)),
-            None => Ok(()),
-        }
+        self.moves.start(mpi, arrays, places)
     }
 
     /// Waits for the cells of the neighbours, and writes them to the ghost cells.
@@ -323,82 +290,23 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     /// # Safety
     /// 1. The arrays at the places are borrowed mutably.
     unsafe fn finish_at(&mut self, mpi: &Usable, places: &[Place]) -> Result<(), Error> {
-        let Self { receives, prepared, .. } = self;
-        if let Some((_, exchange)) = prepared {
-            exchange.finish(
-                mpi,
-                T::FACTS.wire_size,
-                |i, packed| check(&receives[i].layout, places, packed),
-                // SAFETY: 1.
-                |i, packed| unsafe { unpack(&receives[i].layout, places, packed) },
-            )?;
+        // SAFETY: 1; and 2, since own cells are copied to ghost cells.
+        unsafe {
+            self.moves.finish(mpi, places)?;
+            self.moves.copy(places, places)
         }
-        // SAFETY: 1.
-        unsafe { self.copy(places) }
     }
 
     /// Returns `true` if most bytes of an array are faster from and into it than packed.
     fn is_faster_directly(&self, place: Place) -> bool {
         let mut bytes = [0usize; 2];
-        for Message { layout, .. } in self.sends.iter().chain(&self.receives) {
+        let messages = self.moves.sends.iter().chain(&self.moves.receives);
+        for Piece { layout, .. } in messages.flat_map(|message| &message.pieces) {
             let view = View::new(place, layout);
             let of = &mut bytes[usize::from(is_faster_typed(&view))];
             *of = of.saturating_add(Read::packed_size(&view));
         }
         bytes[1] > bytes[0] && !checks()
-    }
-
-    /// Exchanges the cells of one array, from it and into it.
-    ///
-    /// # Safety
-    /// 1. The array at the place is borrowed mutably.
-    unsafe fn exchange_at(&mut self, mpi: &Usable, place: Place) -> Result<(), Error> {
-        // Messages of an exchange that was forgotten arrive first.
-        if let Some((_, exchange)) = &mut self.prepared {
-            exchange.settle(mpi)?;
-        }
-        let sends = self.sends.iter().map(|message| (message.peer, View::new(place, &message.layout)));
-        let receives = self.receives.iter();
-        let receives = receives.map(|message| (message.peer, ViewMut::new(place, &message.layout)));
-        // SAFETY: 1.
-        directly(mpi, sends, receives, || unsafe { self.copy(&[place]) })
-    }
-
-    /// Copies cells within this process, which is its own neighbour.
-    ///
-    /// # Safety
-    /// 1. The arrays at the places are borrowed mutably.
-    unsafe fn copy(&self, places: &[Place]) -> Result<(), Error> {
-        // SAFETY: 1; and 2, since own cells are copied to ghost cells.
-        self.copies.iter().try_for_each(|Copy { from, to }| unsafe { copy((from, places), (to, places)) })
-    }
-
-    /// Tells the neighbours of an error of this rank, and returns it.
-    fn refuse(&mut self, mpi: &Usable, error: Error) -> Error {
-        // Messages of an exchange that was forgotten arrive first.
-        self.prepared = None;
-        Exchange::refuse(mpi, Arc::clone(&self.companion), self.planned(1), error)
-    }
-
-    /// Returns the messages for so many arrays.
-    fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2], Error> {
-        let planned = |messages: &[Message<T, D>]| -> Result<Vec<_>, Error> {
-            let one = |Message { layout, peer }: &Message<T, D>| {
-                Ok(Planned { peer: *peer, size: wire_size(layout)?.saturating_mul(arrays) })
-            };
-            messages.iter().map(one).collect()
-        };
-        Ok([planned(&self.sends)?, planned(&self.receives)?])
-    }
-
-    /// Makes requests and buffers for so many arrays.
-    fn prepare(&mut self, mpi: &Usable, arrays: usize) -> Result<(), Error> {
-        // Messages of an exchange that was forgotten arrive first.
-        self.prepared = None;
-        let [sends, receives] = self.planned(arrays)?;
-        let exchange = Exchange::new(mpi, Arc::clone(&self.companion), &sends, &receives)?;
-        self.prepared = Some((arrays, exchange));
-        Ok(())
     }
 }
 
@@ -446,7 +354,7 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     /// If an MPI call fails.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         let mpi = &ready()?;
-        self.exchange.prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done(mpi))
+        self.exchange.moves.is_done(mpi)
     }
 
     /// Waits for the cells of the neighbours, and writes them to the ghost cells.

@@ -26,6 +26,7 @@ mod file;
 mod guesses;
 mod halo;
 mod message;
+mod moves;
 mod neighbours;
 mod part;
 mod peer;

@@ -6,11 +6,13 @@
 
 use std::{marker::PhantomData, os::raw::c_int, sync::Arc};
 
-use ::mpi::ffi::MPI_Comm;
-
-use super::{Comm, Handle, Pending, pending::State};
+use super::{
+    Comm, Handle, Pending,
+    moves::{Message, Moves, Piece},
+    pending::State,
+};
 use crate::{
-    DynamicLayout, Error, MpiDatatype, View, ViewMut,
+    Error, MpiDatatype,
     layout::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed,
         distributed::{IndexSet, OwnPart, Positions, Whole},
@@ -20,12 +22,9 @@ use crate::{
     mpi::{Usable, ready},
     transfer::{
         address::Address,
-        attach::{Companion, companion},
-        blocks::wire_size,
-        exchange::{Exchange, Planned, directly},
+        attach::companion,
         frame::checks,
         members::{Members, intracommunicator},
-        places::{check, copy, pack, unpack},
     },
 };
 
@@ -55,26 +54,7 @@ use crate::{
 pub struct Redistribution<T, const D: usize> {
     from: Vec<Whole<T, D>>,
     to: Vec<Whole<T, D>>,
-    sends: Vec<Message<T, D>>,
-    receives: Vec<Message<T, D>>,
-    copies: Vec<[Piece<T, D>; 2]>,
-    companion: Arc<Companion>,
-    tag: c_int,
-    /// The requests and buffers, and the number of global arrays for which they are made.
-    prepared: Option<(usize, Exchange)>,
-}
-
-/// A message to a rank or from it: pieces of local arrays.
-struct Message<T, const D: usize> {
-    rank: c_int,
-    pieces: Vec<Piece<T, D>>,
-}
-
-/// A piece of a local array.
-struct Piece<T, const D: usize> {
-    /// The number of the array, in the order of the parts.
-    array: usize,
-    layout: DynamicLayout<T, D>,
+    moves: Moves<T, D>,
 }
 
 impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
@@ -94,39 +74,53 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         // A rank with an error tells the others, so that none waits for its messages.
         let told = own.as_ref().map_or_else(|_| vec![FAILED], numbers);
         let told = communicator.all_gather(&told)?;
+        let peer = |rank| Address { communicator: companion.communicator, rank: rank as c_int, tag };
         let made = own.and_then(|own| {
-            let plan = Plan::of(&Parts::read(&told)?, rank, ranks)?;
-            Self::of_plan(own, plan, companion, tag)
+            Self::plan(own, &Parts::read(&told)?, [rank, ranks], Moves::on(Arc::clone(&companion)), peer)
         });
         let has_failed = communicator.all_gather(&made.is_err())?;
         let made = made?;
         has_failed.iter().position(|has_failed| *has_failed).map_or(Ok(made), |rank| Err(elsewhere(rank)))
     }
 
-    fn of_plan(
+    /// Plans the messages of this rank, and the copies within it.
+    fn plan(
         [from, to]: [Vec<OwnPart<D>>; 2],
-        Plan { sends, receives, copies }: Plan<D>,
-        companion: Arc<Companion>,
-        tag: c_int,
+        all: &Parts<D>,
+        [own, ranks]: [usize; 2],
+        mut moves: Moves<T, D>,
+        peer: impl Fn(usize) -> Address,
     ) -> Result<Self, Error> {
+        for (j, destination) in all.to[own].iter().enumerate() {
+            covered_once(&all.from, destination, own, j)?;
+        }
         let whole = |parts: Vec<OwnPart<D>>| {
             parts.into_iter().map(|OwnPart { local, .. }| Whole::new(local)).collect::<Result<Vec<_>, _>>()
         };
         let (from, to) = (whole(from)?, whole(to)?);
-        let piece = |arrays: &[Whole<T, D>], (array, positions): (usize, Positions<D>)| {
-            Ok::<_, Error>(Piece { array, layout: positions.layout(&arrays[array].array)? })
+        let piece = |arrays: &[Whole<T, D>], array: usize, positions: Positions<D>| {
+            let layout = positions.layout(&arrays[array].array)?;
+            Ok::<_, Error>(Piece { array: Some(array), layout })
         };
-        let messages = |arrays: &[Whole<T, D>], messages: Vec<(usize, Vec<(usize, Positions<D>)>)>| {
-            let messages = messages.into_iter().map(|(rank, pieces)| {
-                let pieces = pieces.into_iter().map(|one| piece(arrays, one));
-                Ok::<_, Error>(Message { rank: rank as c_int, pieces: pieces.collect::<Result<_, _>>()? })
-            });
-            messages.collect::<Result<Vec<_>, _>>()
-        };
-        let (sends, receives) = (messages(&from, sends)?, messages(&to, receives)?);
-        let copies = copies.into_iter().map(|[a, b]| Ok::<_, Error>([piece(&from, a)?, piece(&to, b)?]));
-        let copies = copies.collect::<Result<_, _>>()?;
-        Ok(Self { from, to, sends, receives, copies, companion, tag, prepared: None })
+        for (i, j, [ours, theirs]) in common(&all.from[own], &all.to[own]) {
+            moves.copies.push([piece(&from, i, ours)?, piece(&to, j, theirs)?]);
+        }
+        // Each rank begins with its neighbours, so that not all wait for the same one.
+        for step in 1..ranks {
+            let (target, origin) = ((own + step) % ranks, (own + ranks - step) % ranks);
+            let sent = common(&all.from[own], &all.to[target]);
+            let sent = sent.map(|(i, _, [ours, _])| piece(&from, i, ours)).collect::<Result<Vec<_>, _>>()?;
+            if !sent.is_empty() {
+                moves.sends.push(Message { peer: peer(target), pieces: sent });
+            }
+            let received = common(&all.from[origin], &all.to[own]);
+            let received = received.map(|(_, j, [_, ours])| piece(&to, j, ours));
+            let received = received.collect::<Result<Vec<_>, _>>()?;
+            if !received.is_empty() {
+                moves.receives.push(Message { peer: peer(origin), pieces: received });
+            }
+        }
+        Ok(Self { from, to, moves })
     }
 
     /// Moves the elements of this rank's array to the arrays of all ranks. All ranks must make this call.
@@ -145,12 +139,9 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let mpi = &ready()?;
         let from = &[source][usize::from(self.from.is_empty())..];
         let to = &mut [destination][usize::from(self.to.is_empty())..];
-        let [from, to] = self.places(from, to).map_err(|error| self.refuse(mpi, error))?;
-        // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
-        unsafe { self.run_at(mpi, &from, &to) }
+        self.run_all(from, to)
     }
 
     /// Like [`run`](Self::run), for ranks with several parts: one array for each, in the order of the parts.
@@ -163,9 +154,18 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         let mpi = &ready()?;
-        let [from, to] = self.places(sources, destinations).map_err(|error| self.refuse(mpi, error))?;
+        let [from, to] = self.places(sources, destinations).map_err(|error| self.moves.refuse(mpi, error))?;
+        // A message of one piece is sent from its array, and received there.
+        let mut all = self.moves.sends.iter().chain(&self.moves.receives);
+        let are_packed = checks() || all.any(|message| message.pieces.len() > 1);
         // SAFETY: 1, since the destinations are borrowed mutably, and 2, since the sources are borrowed.
-        unsafe { self.run_at(mpi, &from, &to) }
+        unsafe {
+            if !are_packed {
+                return self.moves.directly(mpi, &from, &to);
+            }
+            self.start_at(mpi, &from, &to)?;
+            self.moves.finish(mpi, &to)
+        }
     }
 
     /// Starts [`run`](Self::run), and returns without waiting. The source is free again at once. The
@@ -181,7 +181,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         let mpi = &ready()?;
         let from = &[source][usize::from(self.from.is_empty())..];
         let to = &mut [destination][usize::from(self.to.is_empty())..];
-        let [from, to] = self.places(from, to).map_err(|error| self.refuse(mpi, error))?;
+        let [from, to] = self.places(from, to).map_err(|error| self.moves.refuse(mpi, error))?;
         // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
         unsafe { self.start_at(mpi, &from, &to) }?;
         Ok(Pending::new(Moving { redistribution: self, to, destination: PhantomData }))
@@ -189,7 +189,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
 
     /// Returns the number of elements that this rank sends to other ranks in each run.
     pub fn elements_sent(&self) -> usize {
-        let pieces = self.sends.iter().flat_map(|message| &message.pieces);
+        let pieces = self.moves.sends.iter().flat_map(|message| &message.pieces);
         pieces.map(|piece| piece.layout.count()).fold(0, usize::saturating_add)
     }
 
@@ -210,145 +210,15 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         Ok(places)
     }
 
-    /// Tells the other ranks of an error of this one, and returns it.
-    fn refuse(&mut self, mpi: &Usable, error: Error) -> Error {
-        // Messages of a run that was forgotten arrive first.
-        self.prepared = None;
-        Exchange::refuse(mpi, Arc::clone(&self.companion), self.planned(1), error)
-    }
-
-    /// Moves the elements of one run. A message of one piece is sent from its array, and received there, on
-    /// the wire that was measured to be the fastest: the arrays are borrowed until the end. Its bytes are the
-    /// same as those of [`start_at`](Self::start_at).
-    ///
-    /// # Safety
-    /// 1. The arrays at the places `to` are borrowed mutably.
-    /// 2. The arrays at the places `from` are borrowed, and are others.
-    unsafe fn run_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
-        let mut all = self.sends.iter().chain(&self.receives);
-        if checks() || all.any(|message| message.pieces.len() > 1) {
-            // SAFETY: 1 and 2.
-            return unsafe {
-                self.start_at(mpi, from, to)?;
-                self.finish_at(mpi, to)
-            };
-        }
-        // Messages of a run that was forgotten arrive first.
-        if let Some((_, exchange)) = &mut self.prepared {
-            exchange.settle(mpi)?;
-        }
-        let (communicator, tag) = (self.companion.communicator, self.tag);
-        let sends = self.sends.iter().flat_map(|message| message.addressed(communicator, tag));
-        let sends = sends.map(|(to, piece)| (to, View::new(from[piece.array], &piece.layout)));
-        let receives = self.receives.iter().flat_map(|message| message.addressed(communicator, tag));
-        let receives = receives.map(|(from, piece)| (from, ViewMut::new(to[piece.array], &piece.layout)));
-        // SAFETY: 1 and 2.
-        directly(mpi, sends, receives, || unsafe { self.copy(from, to) })
-    }
-
-    /// Copies the elements that stay on this rank.
-    ///
-    /// # Safety
-    /// 1. The arrays at the places `to` are borrowed mutably.
-    /// 2. The arrays at the places `from` are borrowed, and are others.
-    unsafe fn copy(&self, from: &[Place], to: &[Place]) -> Result<(), Error> {
-        self.copies.iter().try_for_each(|[source, destination]| {
-            let from = (&source.layout, &from[source.array..=source.array]);
-            let to = (&destination.layout, &to[destination.array..=destination.array]);
-            // SAFETY: 1 and 2.
-            unsafe { copy(from, to) }
-        })
-    }
-
     /// Sends elements to other ranks, and copies those that stay.
     ///
     /// # Safety
     /// 1. The arrays at the places `to` are borrowed mutably.
     /// 2. The arrays at the places `from` are borrowed, and are others.
     unsafe fn start_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
-        let arrays = same_copies(from, to)?;
-        if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
-            self.prepare(mpi, arrays).map_err(|error| self.refuse(mpi, error))?;
-        }
-        let Self { sends, prepared, .. } = self;
-        if let Some((_, exchange)) = prepared {
-            exchange.start(mpi, |i, packed| {
-                sends[i].each(from, arrays, |layout, place, bytes| pack(layout, &[place], &mut packed[bytes]))
-            })?;
-        }
+        self.moves.start(mpi, same_copies(from, to)?, from)?;
         // SAFETY: 1 and 2.
-        unsafe { self.copy(from, to) }
-    }
-
-    /// Waits for the elements of other ranks, and writes them to the destinations.
-    ///
-    /// # Safety
-    /// 1. The arrays at the places are borrowed mutably.
-    unsafe fn finish_at(&mut self, mpi: &Usable, to: &[Place]) -> Result<(), Error> {
-        let Self { receives, prepared, .. } = self;
-        let Some((arrays, exchange)) = prepared else { return Ok(()) };
-        exchange.finish(
-            mpi,
-            T::FACTS.wire_size,
-            |i, packed| {
-                receives[i].each(to, *arrays, |layout, place, bytes| check(layout, &[place], &packed[bytes]))
-            },
-            |i, packed| {
-                receives[i].each(to, *arrays, |layout, place, bytes| {
-                    // SAFETY: 1.
-                    unsafe { unpack(layout, &[place], &packed[bytes]) }
-                })
-            },
-        )
-    }
-
-    /// Returns the messages for so many global arrays.
-    fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2], Error> {
-        let planned = |Message { rank, pieces }: &Message<T, D>| {
-            let peer = Address { communicator: self.companion.communicator, rank: *rank, tag: self.tag };
-            let mut size = 0usize;
-            for Piece { layout, .. } in pieces {
-                size = size.saturating_add(wire_size(layout)?.saturating_mul(arrays));
-            }
-            Ok::<_, Error>(Planned { peer, size })
-        };
-        let all = |messages: &[Message<T, D>]| messages.iter().map(planned).collect::<Result<Vec<_>, _>>();
-        Ok([all(&self.sends)?, all(&self.receives)?])
-    }
-
-    /// Makes requests and buffers for so many global arrays.
-    fn prepare(&mut self, mpi: &Usable, arrays: usize) -> Result<(), Error> {
-        // Messages of a run that was forgotten arrive first.
-        self.prepared = None;
-        let [sends, receives] = self.planned(arrays)?;
-        let exchange = Exchange::new(mpi, Arc::clone(&self.companion), &sends, &receives)?;
-        self.prepared = Some((arrays, exchange));
-        Ok(())
-    }
-}
-
-impl<T: MpiDatatype, const D: usize> Message<T, D> {
-    /// Returns each piece with the rank that it goes to or comes from.
-    fn addressed(&self, communicator: MPI_Comm, tag: c_int) -> impl Iterator<Item = (Address, &Piece<T, D>)> {
-        let peer = Address { communicator, rank: self.rank, tag };
-        self.pieces.iter().map(move |piece| (peer, piece))
-    }
-
-    /// Calls `visit` with the layout of each piece, the place of its array, and the range of its packed
-    /// bytes.
-    fn each(
-        &self,
-        places: &[Place],
-        arrays: usize,
-        mut visit: impl FnMut(&DynamicLayout<T, D>, Place, std::ops::Range<usize>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut start = 0;
-        for Piece { array, layout } in &self.pieces {
-            let end = start + wire_size(layout)? * arrays;
-            visit(layout, places[*array], start..end)?;
-            start = end;
-        }
-        Ok(())
+        unsafe { self.moves.copy(from, to) }
     }
 }
 
@@ -444,43 +314,9 @@ impl<const D: usize> Parts<D> {
     }
 }
 
-/// The messages and copies of one rank: positions in parts, with the numbers of the parts.
-struct Plan<const D: usize> {
-    sends: Vec<(usize, Vec<(usize, Positions<D>)>)>,
-    receives: Vec<(usize, Vec<(usize, Positions<D>)>)>,
-    copies: Vec<[(usize, Positions<D>); 2]>,
-}
-
-impl<const D: usize> Plan<D> {
-    fn of(all: &Parts<D>, own: usize, ranks: usize) -> Result<Self, Error> {
-        let mut plan = Self { sends: Vec::new(), receives: Vec::new(), copies: Vec::new() };
-        let source = &all.from[own];
-        for (i, j, [ours, theirs]) in pieces(source, &all.to[own]) {
-            plan.copies.push([(i, ours), (j, theirs)]);
-        }
-        // Each rank begins with its neighbours, so that not all wait for the same one.
-        for step in 1..ranks {
-            let (to, from) = ((own + step) % ranks, (own + ranks - step) % ranks);
-            let sent: Vec<_> = pieces(source, &all.to[to]).map(|(i, _, [ours, _])| (i, ours)).collect();
-            if !sent.is_empty() {
-                plan.sends.push((to, sent));
-            }
-            let received = pieces(&all.from[from], &all.to[own]);
-            let received: Vec<_> = received.map(|(_, j, [_, ours])| (j, ours)).collect();
-            if !received.is_empty() {
-                plan.receives.push((from, received));
-            }
-        }
-        for (j, destination) in all.to[own].iter().enumerate() {
-            covered_once(&all.from, destination, own, j)?;
-        }
-        Ok(plan)
-    }
-}
-
 /// Returns the elements that parts before and after have in common, with the numbers of the parts. They are
 /// in the order of the parts before and then after: that of the pieces of a message, on both sides.
-fn pieces<'a, const D: usize>(
+fn common<'a, const D: usize>(
     before: &'a [IndexSet<D>],
     after: &'a [IndexSet<D>],
 ) -> impl Iterator<Item = (usize, usize, [Positions<D>; 2])> + 'a {
@@ -538,13 +374,13 @@ struct Moving<'a, T, const D: usize> {
 
 impl<T: MpiDatatype, const D: usize> State<()> for Moving<'_, T, D> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        self.redistribution.prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done(mpi))
+        self.redistribution.moves.is_done(mpi)
     }
 
     fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
         // SAFETY: 1, since the guard borrows the destination mutably.
-        unsafe { self.redistribution.finish_at(mpi, &self.to) }
+        unsafe { self.redistribution.moves.finish(mpi, &self.to) }
     }
 }
 
-debug!([T: MpiDatatype, const D: usize] Redistribution<T, D>, |moves| messages: moves.sends.len());
+debug!([T: MpiDatatype, const D: usize] Redistribution<T, D>, |all| messages: all.moves.sends.len());
