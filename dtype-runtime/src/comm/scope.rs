@@ -10,7 +10,7 @@ use std::{
 use super::{Comm, Handle, Message, Peer, Place};
 use crate::{
     Error, Wire,
-    mpi::{Usable, ready},
+    mpi::ready,
     transfer::{
         carried::Carried, incoming::Receiving, request::Request, unwinding::end_of_run, waiting::meanwhile,
     },
@@ -62,32 +62,33 @@ impl<C: Handle> Comm<C> {
             Ok(result) => result,
             Err(panic) => {
                 // Nobody waits for what would be received, and dropping the sends waits for them.
-                transfers.retain(|transfer| matches!(transfer, Transfer::Send { .. }));
+                transfers.receives.clear();
                 end_of_run();
                 drop(transfers);
                 resume_unwind(panic)
             }
         };
         if result.is_err() {
-            transfers.retain(|transfer| matches!(transfer, Transfer::Send { .. }));
+            transfers.receives.clear();
         }
-        let mut sent = Ok(());
+        let Transfers { sends, receives } = &mut transfers;
+        let mut first = Ok(());
         meanwhile(mpi, || {
             let mut are_done = true;
-            for transfer in &mut transfers {
-                match transfer.advance(mpi) {
+            for (request, _) in &mut *sends {
+                match request.is_sent(mpi, false) {
                     Ok(is_done) => are_done &= is_done,
-                    Err(error) => sent = sent.clone().and(Err(error)),
+                    Err(error) => first = first.clone().and(Err(error)),
                 }
+            }
+            for receiving in &mut *receives {
+                are_done &= receiving.advance(mpi);
             }
             Ok(are_done)
         })?;
         let value = result?;
-        let mut first = sent;
-        for transfer in transfers {
-            if let Transfer::Receive(receiving) = transfer {
-                first = first.and(receiving.outcome().map(drop));
-            }
+        for receiving in transfers.receives {
+            first = first.and(receiving.outcome().map(drop));
         }
         first.map(|()| value)
     }
@@ -98,29 +99,17 @@ pub struct Scope<'scope, 'env, C> {
     communicator: &'env Comm<C>,
     /// The transfers, which [`Comm::scope`] takes. They borrow for `'scope`, longer than the scope itself, so
     /// they cannot be dropped with it.
-    transfers: ManuallyDrop<RefCell<Vec<Transfer<'scope>>>>,
+    transfers: ManuallyDrop<RefCell<Transfers<'scope>>>,
     /// Makes the lifetime invariant, as that of `std::thread::Scope`.
     lifetime: PhantomData<&'scope mut &'scope ()>,
 }
 
-/// A transfer of a scope.
-enum Transfer<'scope> {
-    /// A request that sends a message. The message is dropped after it.
-    Send {
-        request: Request,
-        _message: Carried<'scope>,
-    },
-    Receive(Receiving<'scope>),
-}
-
-impl Transfer<'_> {
-    /// Makes progress without waiting. Returns `true` if the transfer is complete.
-    fn advance(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        match self {
-            Self::Send { request, .. } => request.is_sent(mpi, false),
-            Self::Receive(receiving) => Ok(receiving.advance(mpi)),
-        }
-    }
+/// The transfers of a scope.
+#[derive(Default)]
+struct Transfers<'scope> {
+    /// The requests that send messages. Each message is dropped after its request.
+    sends: Vec<(Request, Carried<'scope>)>,
+    receives: Vec<Receiving<'scope>>,
 }
 
 impl<'scope, C: Handle> Scope<'scope, '_, C> {
@@ -134,7 +123,7 @@ impl<'scope, C: Handle> Scope<'scope, '_, C> {
 #[derive(Clone, Copy)]
 pub struct ScopedPeer<'scope> {
     peer: Peer<'scope>,
-    transfers: &'scope RefCell<Vec<Transfer<'scope>>>,
+    transfers: &'scope RefCell<Transfers<'scope>>,
 }
 
 impl<'scope> ScopedPeer<'scope> {
@@ -161,7 +150,7 @@ impl<'scope> ScopedPeer<'scope> {
         // SAFETY: the scope keeps the message until the request is complete or dropped, and it ends before
         // what the message borrows.
         let request = unsafe { message.start_unborrowed(mpi, self.peer.options.wire, to) }?;
-        self.transfers.borrow_mut().push(Transfer::Send { request, _message: message });
+        self.transfers.borrow_mut().sends.push((request, message));
         Ok(())
     }
 
@@ -174,7 +163,7 @@ impl<'scope> ScopedPeer<'scope> {
         let mpi = &ready()?;
         let from = self.peer.source(mpi)?;
         let receiving = Receiving::start(mpi, place.incoming(), self.peer.options.wire, from)?;
-        self.transfers.borrow_mut().push(Transfer::Receive(receiving));
+        self.transfers.borrow_mut().receives.push(receiving);
         Ok(())
     }
 }
