@@ -19,7 +19,7 @@ use ::mpi::{
 
 use dtype_engine::{Error as PackError, Order};
 
-use super::{Comm, Handle, Message};
+use super::{Comm, Handle, Message, Peer};
 use crate::{
     DynamicLayout, Error, Wire,
     layout::{
@@ -104,7 +104,7 @@ impl<C: Handle> Comm<C> {
     pub fn calibrate_with(&self, table: &str) -> Result<Calibration, Error> {
         let mpi = &ready()?;
         let world = World::of(mpi, self)?;
-        let text = world.told(0, table);
+        let text = world.told(0, table)?;
         world.agreed(mpi, self, text)
     }
 }
@@ -163,7 +163,7 @@ const HEADER: &str = "\
 struct World {
     own: Comm,
     /// For each rank, the first rank on its node.
-    nodes: Vec<Rank>,
+    nodes: Vec<usize>,
 }
 
 impl World {
@@ -181,25 +181,24 @@ impl World {
         let node = own.split_shared(rank);
         let mut first = rank;
         node.process_at_rank(0).broadcast_into(&mut first);
-        let nodes = own.all_gather(&first)?;
+        let nodes = own.all_gather(&(first as usize))?;
         Ok(Self { own, nodes })
     }
 
     /// Returns the first two ranks that share a node.
-    fn near_pair(&self) -> Option<[Rank; 2]> {
-        let mut with_first = self.nodes.iter().enumerate().map(|(rank, first)| [*first, rank as Rank]);
-        with_first.find(|[first, rank]| first != rank)
+    fn near_pair(&self) -> Option<[usize; 2]> {
+        let mut with_first = self.nodes.iter().copied().zip(0..);
+        with_first.find(|(first, rank)| first != rank).map(<[usize; 2]>::from)
     }
 
     /// Returns the first two ranks that do not share a node.
-    fn far_pair(&self) -> Option<[Rank; 2]> {
-        let other = self.nodes.iter().position(|first| *first != 0)?;
-        Some([0, other as Rank])
+    fn far_pair(&self) -> Option<[usize; 2]> {
+        self.nodes.iter().position(|first| *first != 0).map(|other| [0, other])
     }
 
     /// Returns on all ranks the rows that a pair of ranks has measured.
-    fn measured_by(&self, pair: [Rank; 2], is_near: bool) -> Result<String, Error> {
-        let place = pair.iter().position(|rank| *rank == self.own.rank() as Rank);
+    fn measured_by(&self, pair: [usize; 2], is_near: bool) -> Result<String, Error> {
+        let place = pair.iter().position(|rank| *rank == self.own.rank());
         // All ranks must complete the call, even if one has no memory.
         let samples = if place.is_some() { Samples::new() } else { Ok(Samples::default()) };
         let have_memory = self.own.all_reduce(&samples.is_ok(), |a, b| *a && *b)?;
@@ -211,8 +210,8 @@ impl World {
         let library = if is_near { library } else { between_nodes(&library) };
         let rows = match place {
             Some(place) => {
-                let mut pair =
-                    Pair { world: &self.own, other: pair[1 - place] as usize, leads: place == 0, samples };
+                let other = self.own.peer(pair[1 - place]);
+                let mut pair = Pair { other, leads: place == 0, samples };
                 if pair.leads { pair.lead(&library) } else { pair.follow().map(|()| String::new()) }
             }
             None => Ok(String::new()),
@@ -224,22 +223,15 @@ impl World {
             barrier = Some(waiting);
         }
         let told = self.told(pair[0], rows.as_deref().unwrap_or_default());
-        rows.map(|_| told)
+        rows.and(told)
     }
 
     /// Broadcasts a text of one rank. If it is too long for a table, only enough of it is sent to show that.
-    fn told(&self, rank: Rank, text: &str) -> String {
-        let from = self.own.process_at_rank(rank);
-        let text = &text.as_bytes()[..text.len().min(LARGEST as usize + 1)];
-        let mut length = text.len() as u64;
-        from.broadcast_into(&mut length);
-        let mut bytes =
-            if rank == self.own.rank() as Rank { text.to_vec() } else { vec![0; length as usize] };
-        // Open MPI takes the address of an empty vector for `MPI_IN_PLACE`.
-        if !bytes.is_empty() {
-            from.broadcast_into(&mut bytes[..]);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
+    fn told(&self, rank: usize, text: &str) -> Result<String, Error> {
+        let bytes = &text.as_bytes()[..text.len().min(LARGEST as usize + 1)];
+        let own = (rank == self.own.rank()).then(|| bytes.to_vec());
+        let bytes: Vec<u8> = self.own.broadcast(rank, own)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Stores the tables that all ranks have agreed on.
@@ -314,8 +306,7 @@ impl Samples {
 
 /// One of the two ranks that measure.
 struct Pair<'a> {
-    world: &'a Comm,
-    other: usize,
+    other: Peer<'a>,
     /// `true` if this rank sends the tasks and measures the times.
     leads: bool,
     samples: Samples,
@@ -367,7 +358,7 @@ impl Pair<'_> {
 
     fn tell(&self, task: Task) -> Result<(), Error> {
         let numbers = [task.sample, usize::from(task.packed), task.journeys];
-        self.world.peer(self.other).send(&numbers)
+        self.other.send(&numbers)
     }
 
     fn time(&mut self, task: Task) -> Result<Duration, Error> {
@@ -384,7 +375,7 @@ impl Pair<'_> {
     /// Runs the other rank.
     fn follow(&mut self) -> Result<(), Error> {
         loop {
-            let [sample, packed, journeys] = self.world.peer(self.other).receive::<[usize; 3]>()?;
+            let [sample, packed, journeys] = self.other.receive::<[usize; 3]>()?;
             if journeys == 0 {
                 return Ok(());
             }
@@ -396,7 +387,7 @@ impl Pair<'_> {
 
     /// Makes a round trip. The leading rank sends first; the other rank receives first.
     fn travel(&mut self, task: Task) -> Result<(), Error> {
-        let (Samples { all, memory }, other) = (&mut self.samples, self.world.peer(self.other));
+        let Self { other, samples: Samples { all, memory }, .. } = self;
         let sample = &all[task.sample];
         let wire = if task.packed { Wire::Packed } else { sample.other };
         for sends in [self.leads, !self.leads] {
