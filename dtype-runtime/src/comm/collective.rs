@@ -1,10 +1,14 @@
 //! Collective calls (MPI 4.1 chapter 6).
 
-use super::{Comm, Handle, Message, Place, Preparing, Starting, message::outgoing};
+use super::{
+    Comm, Handle, Message, Place, Preparing, Starting,
+    message::{or_failed, outgoing},
+};
 use crate::{
     Error, FromMessage,
     message::unsendable,
     mpi::{Usable, ready},
+    pack::PackBuffer,
     transfer::{
         broadcast::{broadcast, broadcast_whole},
         carried::{Carried, RangeOf},
@@ -12,7 +16,7 @@ use crate::{
         frame::{are_plain, draw},
         incoming::{Incoming, made, made_into},
         members::{Members, Rooted},
-        parts::{Described, Form},
+        parts::{Described, Form, Parts},
         sendable::sealed::{Read, Write},
     },
 };
@@ -60,9 +64,7 @@ impl<C: Handle> Comm<C> {
             let (arrived, size) = broadcast_whole::<Carried<'_>>(root, None, T::VALUES)?;
             return made(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
-        let (own, failed) = outgoing(value.as_ref());
-        broadcast_whole(root, Some(&own), None)?;
-        failed.map_or(Ok(()), Err)?;
+        broadcast_own(root, outgoing(value.as_ref()))?;
         value.ok_or_else(none_to_send)
     }
 
@@ -79,14 +81,7 @@ impl<C: Handle> Comm<C> {
         let root = self.rooted(mpi, root)?;
         match place.incoming().split() {
             Ok(exact) => broadcast(root, exact, Form::BYTES),
-            Err(value) if root.is_here => {
-                let (own, failed) = match value.carried() {
-                    Ok(own) => (own, None),
-                    Err(error) => (Carried::failed(), Some(error)),
-                };
-                broadcast_whole(root, Some(&own), None)?;
-                failed.map_or(Ok(()), Err)
-            }
+            Err(value) if root.is_here => broadcast_own(root, or_failed(value.carried())),
             Err(value) => {
                 let (arrived, size) = broadcast_whole::<Carried<'_>>(root, None, value.values())?;
                 made_into(&arrived[..size], value).map_err(|error| error.sent_by(root.rank))
@@ -120,7 +115,7 @@ impl<C: Handle> Comm<C> {
         let root = self.rooted(mpi, root)?;
         let (own, failed) = outgoing(Some(value));
         let arrived = gather(&agree(root.members, own.packed_size(), 0)?, root, &own)?;
-        failed.map_or(Ok(()), Err)?;
+        failed?;
         arrived.map(|(all, parts)| parts.make_each(&all, T::VALUES, made)).transpose()
     }
 
@@ -141,13 +136,10 @@ impl<C: Handle> Comm<C> {
         let root = self.rooted(mpi, root)?;
         let (own, failed) = outgoing_plain(message);
         let arrived = gather(&agree(root.members, own.packed_size(), 0)?, root, &own)?;
-        failed.map_or(Ok(()), Err)?;
+        failed?;
         let Some((mut all, parts)) = arrived else { return Ok(()) };
         let mut place = place.ok_or_else(|| unsendable("the root must pass `Some(place)`"))?.incoming();
-        match place.split() {
-            Ok(exact) => parts.unpack(&mut all, exact),
-            Err(value) => made_into(parts.joined(&mut all, value.values())?, value),
-        }
+        join_into(&parts, &mut all, &mut place)
     }
 
     /// Sends one of the root's values to each rank, in the order of the ranks, and returns it there
@@ -167,19 +159,12 @@ impl<C: Handle> Comm<C> {
             return made(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
         let right = values.filter(|values| values.len() == ranks);
-        let mut failed = None;
-        let own: Vec<_> = (0..ranks)
-            .map(|i| {
-                let (message, error) = outgoing(right.map(|values| &values[i]));
-                failed = failed.take().or(error);
-                message
-            })
-            .collect();
+        let (own, failed) = outgoing_each((0..ranks).map(|i| right.map(|values| &values[i])));
         let (arrived, size) = scatter_each(root, Some(&own), T::VALUES.into())?;
         if let Some(values) = values.filter(|_| right.is_none()) {
             return Err(Error::Messages { what: "messages to send", found: values.len(), ranks });
         }
-        failed.map_or(Ok(()), Err)?;
+        failed?;
         values.ok_or_else(none_to_send)?;
         made(&arrived[..size])
     }
@@ -233,7 +218,7 @@ impl<C: Handle> Comm<C> {
         let mpi = &ready()?;
         let (own, failed) = outgoing(Some(value));
         let (all, parts) = gather_to_all(&agree(self.members(mpi), own.packed_size(), 0)?, &own)?;
-        failed.map_or(Ok(()), Err)?;
+        failed?;
         parts.make_each(&all, T::VALUES, made)
     }
 
@@ -252,11 +237,8 @@ impl<C: Handle> Comm<C> {
         let mpi = &ready()?;
         let (own, failed) = outgoing_plain(message);
         let (mut all, parts) = gather_to_all(&agree(self.members(mpi), own.packed_size(), 0)?, &own)?;
-        failed.map_or(Ok(()), Err)?;
-        match place.incoming().split() {
-            Ok(exact) => parts.unpack(&mut all, exact),
-            Err(value) => made_into(parts.joined(&mut all, value.values())?, value),
-        }
+        failed?;
+        join_into(&parts, &mut all, &mut place.incoming())
     }
 
     /// Sends a value to each rank, and returns one from each: number `i` goes to rank `i`, and comes from
@@ -286,10 +268,7 @@ impl<C: Handle> Comm<C> {
     #[doc(alias = "all_to_all_message")]
     pub fn all_to_all<T: FromMessage>(&self, values: &[T]) -> Result<Vec<T>, Error> {
         let mpi = &ready()?;
-        let Members { communicator, ranks, .. } = self.members(mpi);
-        let (own, failed) = outgoing_each(values, ranks);
-        let (all, parts) = exchange(mpi, communicator, &told(&own), |parts| parts.pack_each(&own))?;
-        failed.map_or(Ok(()), Err)?;
+        let (all, parts) = exchange_each(self.members(mpi), values)?;
         parts.make_each(&all, T::VALUES, made)
     }
 
@@ -309,13 +288,11 @@ impl<C: Handle> Comm<C> {
         R: Place,
     {
         let mpi = &ready()?;
-        let Members { communicator, ranks, .. } = self.members(mpi);
-        let (own, failed) = outgoing_each(messages, ranks);
-        let (all, parts) = exchange(mpi, communicator, &told(&own), |parts| parts.pack_each(&own))?;
-        failed.map_or(Ok(()), Err)?;
-        if places.len() != ranks {
+        let members = self.members(mpi);
+        let (all, parts) = exchange_each(members, messages)?;
+        if places.len() != members.ranks {
             let what = "places to receive into";
-            return Err(Error::Messages { what, found: places.len(), ranks });
+            return Err(Error::Messages { what, found: places.len(), ranks: members.ranks });
         }
         let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
         parts.unpack_into_each(&all, &mut places)
@@ -349,30 +326,48 @@ fn only_plain(message: Carried<'_>) -> Result<Carried<'_>, Error> {
 }
 
 /// Returns a message of plain values: see [`outgoing`].
-fn outgoing_plain<M: Message + ?Sized>(message: &M) -> (Carried<'_>, Option<Error>) {
-    match message.carried(false).and_then(only_plain) {
-        Ok(carried) => (carried, None),
-        Err(error) => (Carried::failed(), Some(error)),
+fn outgoing_plain<M: Message + ?Sized>(message: &M) -> (Carried<'_>, Result<(), Error>) {
+    or_failed(message.carried(false).and_then(only_plain))
+}
+
+/// Sends the message of the root, where this rank is, to all ranks.
+fn broadcast_own(root: Rooted<'_>, (own, failed): (Carried<'_>, Result<(), Error>)) -> Result<(), Error> {
+    broadcast_whole(root, Some(&own), None)?;
+    failed
+}
+
+/// Returns messages without their types, and the first error of this rank: see [`outgoing`].
+fn outgoing_each<'m, M: Message + ?Sized + 'm>(
+    messages: impl Iterator<Item = Option<&'m M>>,
+) -> (Vec<Carried<'m>>, Result<(), Error>) {
+    let mut first = Ok(());
+    let mut all = Vec::new();
+    for (carried, failed) in messages.map(outgoing) {
+        all.push(carried);
+        first = first.and(failed);
     }
+    (all, first)
 }
 
-/// Returns a message for each rank, and the error of this rank.
-fn outgoing_each<M: Message>(messages: &[M], ranks: usize) -> (Vec<Carried<'_>>, Option<Error>) {
+/// Sends a message to each rank, and returns the packed bytes of those from all ranks with their division.
+fn exchange_each<M: Message>(members: Members<'_>, messages: &[M]) -> Result<(PackBuffer, Parts), Error> {
+    let Members { mpi, communicator, ranks } = members;
     let found = messages.len();
-    let mut failed = (found != ranks).then_some(Error::Messages { what: "messages to send", found, ranks });
-    let is_right = failed.is_none();
-    let own = (0..ranks).map(|i| {
-        let (message, error) = outgoing(messages.get(i).filter(|_| is_right));
-        failed = failed.take().or(error);
-        message
-    });
-    (own.collect(), failed)
+    let right = Some(messages).filter(|_| found == ranks);
+    let (own, failed) = outgoing_each((0..ranks).map(|i| right.map(|messages| &messages[i])));
+    let drawn = draw();
+    let told: Vec<_> = own.iter().map(|message| [message.packed_size() as u64, drawn]).collect();
+    let arrived = exchange(mpi, communicator, &told, |parts| parts.pack_each(&own))?;
+    failed?;
+    right.map(|_| arrived).ok_or(Error::Messages { what: "messages to send", found, ranks })
 }
 
-/// Returns the announcements of messages: their sizes, and the number of their seals.
-fn told(own: &[Carried<'_>]) -> Vec<[u64; 2]> {
-    let drawn = draw();
-    own.iter().map(|message| [message.packed_size() as u64, drawn]).collect()
+/// Writes the packed bytes of all ranks to a place, one after another.
+fn join_into(parts: &Parts, all: &mut [u8], place: &mut Incoming<'_>) -> Result<(), Error> {
+    match place.split() {
+        Ok(exact) => parts.unpack(all, exact),
+        Err(value) => made_into(parts.joined(all, value.values())?, value),
+    }
 }
 
 /// Sends equal shares of the root's message to all ranks.
@@ -386,30 +381,26 @@ fn scatter_shares(
         Ok(exact) => Described::As(exact),
         Err(value) => value.values().into(),
     };
-    let mut failed = None;
-    let arrived = if root.is_here {
-        let shares = own.and_then(|own| {
+    let (arrived, failed) = if root.is_here {
+        let (whole, failed) = or_failed(own.and_then(|own| {
             let own = own.ok_or_else(none_to_send)?;
             let size = own.packed_size();
             let divides = size % ranks == 0 && (size / ranks) % own.step() == 0;
-            if divides { Ok((own, size / ranks)) } else { Err(Error::Parts { found: size, ranks }) }
-        });
-        let (whole, share) = shares.unwrap_or_else(|error| {
-            failed = Some(error);
-            let failed = Carried::failed();
-            let size = failed.packed_size();
-            (failed, size)
-        });
-        let start = |rank: usize| if whole.packed_size() == share { 0 } else { rank * share };
+            if divides { Ok(own) } else { Err(Error::Parts { found: size, ranks }) }
+        }));
+        // After an error, each rank gets the whole message, which says so.
+        let shares = if failed.is_ok() { ranks } else { 1 };
+        let share = whole.packed_size() / shares;
+        let start = |rank| rank % shares * share;
         let shares: Vec<_> = (0..ranks)
             .map(|rank| RangeOf { whole: &whole, bytes: start(rank)..start(rank) + share })
             .collect();
-        scatter_each(root, Some(&shares), described)
+        (scatter_each(root, Some(&shares), described), failed)
     } else {
-        scatter_each::<Carried<'_>>(root, None, described)
+        (scatter_each::<Carried<'_>>(root, None, described), Ok(()))
     };
     let (arrived, size) = arrived?;
-    failed.map_or(Ok(()), Err)?;
+    failed?;
     let received = match place.split() {
         Ok(exact) => {
             let (expected, value) = (exact.packed_size(), exact.step());

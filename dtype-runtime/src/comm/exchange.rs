@@ -49,11 +49,11 @@ impl<C: Handle> Comm<C> {
     {
         let mpi = &ready()?;
         let channel = self.channel();
-        let mut failed = None;
+        let mut failed = Ok(());
         let sends = messages.into_iter().map(|(rank, message)| {
             let to = channel.address(mpi, Some(rank), Some(0))?;
             let (message, error) = outgoing(Some(message));
-            failed = failed.take().or(error);
+            failed = failed.clone().and(error);
             Ok::<_, Error>((to, message))
         });
         let sends = sends.collect::<Result<Vec<_>, _>>()?;
@@ -66,6 +66,6 @@ impl<C: Handle> Comm<C> {
             let received = place.receive(mpi, Wire::Auto, *from);
             received.map(|_| ()).map_err(|error| misfit(error, from.rank))
         });
-        failed.map_or(exchanged, Err)
+        failed.and(exchanged)
     }
 }

@@ -146,13 +146,17 @@ impl Place for DataMut<'_> {
     }
 }
 
-/// Returns a message without its type. If there is none, or one that cannot be sent, returns a message that
-/// says so to the ranks that wait for it, and the error of this rank.
-pub(super) fn outgoing<M: Message + ?Sized>(message: Option<&M>) -> (Carried<'_>, Option<Error>) {
-    match message.map(|message| message.carried(false)) {
-        Some(Ok(carried)) => (carried, None),
-        Some(Err(error)) => (Carried::failed(), Some(error)),
-        None => (Carried::failed(), None),
+/// Returns a message without its type, and the error of this rank if it cannot be sent. If there is none, or
+/// one that cannot be sent, the message says so to the ranks that wait for it.
+pub(super) fn outgoing<M: Message + ?Sized>(message: Option<&M>) -> (Carried<'_>, Result<(), Error>) {
+    message.map_or_else(|| (Carried::failed(), Ok(())), |message| or_failed(message.carried(false)))
+}
+
+/// Returns a message, or one that says that there is none, and the error of this rank.
+pub(super) fn or_failed(message: Result<Carried<'_>, Error>) -> (Carried<'_>, Result<(), Error>) {
+    match message {
+        Ok(carried) => (carried, Ok(())),
+        Err(error) => (Carried::failed(), Err(error)),
     }
 }
 

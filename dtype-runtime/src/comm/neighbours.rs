@@ -296,14 +296,14 @@ fn outgoing_each<'m, S: Message + ?Sized + 'm>(
     of: impl Fn(usize) -> &'m S,
 ) -> (Vec<(Address, Carried<'m>)>, Result<(), Error>) {
     let checked = count.map_or(Ok(()), |count| around.ends.check_messages(count));
-    let mut failed = None;
+    let mut failed = Ok(());
     let sends = around.ends.sends.iter().map(|(at, to)| {
         let (carried, error) = outgoing(checked.is_ok().then(|| of(*at)));
-        failed = failed.take().or(error);
+        failed = failed.clone().and(error);
         (*to, carried)
     });
     let sends = sends.collect();
-    (sends, checked.and(failed.map_or(Ok(()), Err)))
+    (sends, checked.and(failed))
 }
 
 debug!([] Neighbours<'_>);
