@@ -12,7 +12,7 @@ use std::{
 };
 
 use ::mpi::{
-    ffi::{self, MPI_Comm, MPI_File, MPI_Offset},
+    ffi::{self, MPI_Comm, MPI_Datatype, MPI_File, MPI_Offset},
     raw::AsRaw,
 };
 
@@ -362,11 +362,7 @@ impl Viewed<'_> {
     /// Sets the view (`MPI_File_set_view`). All ranks must make this call.
     pub fn set(&mut self, mpi: &Usable, offset: MPI_Offset, part: &LayoutDatatype) -> Result<(), Error> {
         self.file.has_view = true;
-        let set = self.file.call_all(mpi, "MPI_File_set_view", |file| {
-            let (part, native) = (part.as_raw(), c"native".as_ptr());
-            // SAFETY: the file is open, and the datatype committed.
-            unsafe { mpi.MPI_File_set_view(file, offset, byte(), part, native, ffi::RSMPI_INFO_NULL) }
-        });
+        let set = self.set_view(mpi, offset, part.as_raw());
         self.file.agreed(mpi, set)
     }
 
@@ -383,13 +379,17 @@ impl Viewed<'_> {
     }
 
     fn set_bytes(&mut self, mpi: &Usable) -> Result<(), Error> {
-        self.file.call_all(mpi, "MPI_File_set_view", |file| {
-            let native = c"native".as_ptr();
-            // SAFETY: the file is open.
-            unsafe { mpi.MPI_File_set_view(file, 0, byte(), byte(), native, ffi::RSMPI_INFO_NULL) }
-        })?;
+        self.set_view(mpi, 0, byte())?;
         self.file.has_view = false;
         Ok(())
+    }
+
+    fn set_view(&self, mpi: &Usable, offset: MPI_Offset, part: MPI_Datatype) -> Result<(), Error> {
+        self.file.call_all(mpi, "MPI_File_set_view", |file| {
+            let native = c"native".as_ptr();
+            // SAFETY: the file is open, and the datatype committed.
+            unsafe { mpi.MPI_File_set_view(file, offset, byte(), part, native, ffi::RSMPI_INFO_NULL) }
+        })
     }
 }
 

@@ -117,13 +117,11 @@ impl FileOptions {
         let (path, access) = (path.as_ref(), self.access());
         let ranks = Ranks { communicator: companion.communicator, path };
         let mut own = ranks.compared(mpi, self.arguments(mpi, path), self.truncate)?;
-        if own.creates() {
+        if own.mode & creation() != 0 {
             ranks.create(mpi, &own)?;
             own.mode &= !creation();
         }
-        if ranks.able(mpi, access)? == Able::Some {
-            return Err(refused(path, "some ranks cannot open it: is it on a disk of their own?"));
-        }
+        ranks.check_able(mpi, access)?;
         let opened = ranks.agreed(mpi, own.open_on(mpi, ranks.communicator, path))?;
         let file = File::new(opened, path, companion, access);
         file.return_errors(mpi)?;
@@ -173,10 +171,6 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn creates(&self) -> bool {
-        self.mode & creation() != 0
-    }
-
     /// Opens the file. All ranks of the communicator must make this call.
     fn open_on(&self, mpi: &Usable, communicator: MPI_Comm, path: &Path) -> Result<MPI_File, Error> {
         // SAFETY: a constant of the library.
@@ -195,14 +189,6 @@ impl Arguments {
 struct Ranks<'p> {
     communicator: MPI_Comm,
     path: &'p Path,
-}
-
-/// The ranks that can open a file.
-#[derive(Clone, Copy, PartialEq)]
-enum Able {
-    None,
-    Some,
-    All,
 }
 
 impl Ranks<'_> {
@@ -232,16 +218,15 @@ impl Ranks<'_> {
         Ok(own)
     }
 
-    /// Returns the ranks that can open the file as it is. In Open MPI, `MPI_File_open` waits for ever if the
-    /// first rank can, and another one cannot.
-    fn able(self, mpi: &Usable, access: Access) -> Result<Able, Error> {
+    /// Checks that either all ranks can open the file as it is, or none. In Open MPI, `MPI_File_open` waits for
+    /// ever if the first rank can, and another one cannot.
+    fn check_able(self, mpi: &Usable, access: Access) -> Result<(), Error> {
         let own = u64::from(can_open(self.path, access));
         let ((), [[least, greatest], _]) = agreed_on(mpi, self.communicator, self.path, Ok(((), [own, 0])))?;
-        Ok(match (least, greatest) {
-            (0, 0) => Able::None,
-            (0, _) => Able::Some,
-            _ => Able::All,
-        })
+        if least == greatest {
+            return Ok(());
+        }
+        Err(refused(self.path, "some ranks cannot open it: is it on a disk of their own?"))
     }
 
     /// Lets the first rank create the file, by MPI, since hints may matter when a file is created. No other

@@ -1,12 +1,14 @@
 //! Immediate transfers at offsets of the file. The file keeps their requests, because MPI uses their buffers
 //! even if the program forgets the guards.
 
-use std::{mem, os::raw::c_int};
+use std::os::raw::{c_int, c_void};
+
+use ::mpi::ffi::{MPI_File, MPI_Request};
 
 use super::{
     super::{Message, Pending, Place, Starting, pending::State},
     errors::{byte, of_file, quietly},
-    handle::File,
+    handle::{File, Seen},
 };
 use crate::{
     Error,
@@ -53,15 +55,13 @@ impl<'f> Starting<&'f File> {
         file.writes()?;
         let message = &message.carried(false)?;
         let size = self.0.few(CALL, message.packed_size())?;
-        let (at, handle) = (self.0.place(offset, size)?, file.handle());
-        let request = Request::of_file(pack_with_room(message, size)?, |place, request| {
-            let (place, count) = (place.cast_const().cast(), size as c_int);
+        let at = self.0.place(offset, size)?;
+        let packed = pack_with_room(message, size)?;
+        let transfer = Transfer::start(mpi, file, CALL, packed, size, |file, place, count, request| {
             // SAFETY: the bytes are in a buffer that the request keeps.
-            let code =
-                quietly(mpi, || unsafe { mpi.MPI_File_iwrite_at(handle, at, place, count, byte(), request) });
-            of_file(mpi, &self.0.path, CALL, code)
+            unsafe { mpi.MPI_File_iwrite_at(file, at, place, count, byte(), request) }
         })?;
-        Ok(Pending::new(Writing(Transfer::new(self.0, CALL, request, size))))
+        Ok(Pending::new(transfer))
     }
 
     /// Starts to read values at an offset, and returns without waiting (`MPI_File_iread_at`). The destination
@@ -81,15 +81,14 @@ impl<'f> Starting<&'f File> {
         let size = self.0.few(CALL, into.packed_size())?;
         // Open MPI waits for ever for what is behind the end.
         file.holds(mpi, offset, size)?;
-        let (at, handle) = (self.0.place(offset, size)?, file.handle());
-        let request = Request::of_file(PackBuffer::with_room(size)?, |place, request| {
-            let (place, count) = (place.cast(), size as c_int);
+        let at = self.0.place(offset, size)?;
+        let room = PackBuffer::with_room(size)?;
+        let mut transfer = Transfer::start(mpi, file, CALL, room, size, |file, place, count, request| {
             // SAFETY: the buffer has room for the bytes, and the request keeps it.
-            let code =
-                quietly(mpi, || unsafe { mpi.MPI_File_iread_at(handle, at, place, count, byte(), request) });
-            of_file(mpi, &self.0.path, CALL, code)
+            unsafe { mpi.MPI_File_iread_at(file, at, place, count, byte(), request) }
         })?;
-        Ok(Pending::new(Reading { transfer: Transfer::new(self.0, CALL, request, size), into }))
+        transfer.into = Some(into);
+        Ok(Pending::new(transfer))
     }
 }
 
@@ -100,18 +99,34 @@ struct Transfer<'f> {
     call: &'static str,
     /// The number of the request.
     number: usize,
+    /// The number of bytes.
     size: usize,
+    /// The values that are read.
+    into: Option<Exact<'f>>,
 }
 
 impl<'f> Transfer<'f> {
-    fn new(file: &'f File, call: &'static str, request: Request, size: usize) -> Self {
+    /// Starts a transfer of so many bytes from a buffer or into it.
+    fn start(
+        mpi: &Usable,
+        file: Seen<'f>,
+        name: &'static str,
+        buffer: PackBuffer,
+        size: usize,
+        call: impl FnOnce(MPI_File, *mut c_void, c_int, *mut MPI_Request) -> c_int,
+    ) -> Result<Self, Error> {
+        let (handle, file) = (file.handle(), file.file);
+        let request = Request::of_file(buffer, |place, request| {
+            let code = quietly(mpi, || call(handle, place.cast(), size as c_int, request));
+            of_file(mpi, &file.path, name, code)
+        })?;
         let mut pending = file.pending.borrow_mut();
         let number = pending.iter().position(Option::is_none).unwrap_or(pending.len());
         if number == pending.len() {
             pending.push(None);
         }
         pending[number] = Some(request);
-        Self { file, call, number, size }
+        Ok(Self { file, call: name, number, size, into: None })
     }
 
     /// Returns `true` if all bytes have been transferred; if `wait` is set, waits for them.
@@ -126,56 +141,26 @@ impl<'f> Transfer<'f> {
             Some(Err(code)) => of_file(mpi, &self.file.path, self.call, code).map(|()| true),
         }
     }
-
-    /// Waits for the transfer, and returns the request with its buffer.
-    fn finish(mut self, mpi: &Usable) -> Result<Option<Request>, Error> {
-        self.advance(mpi, true)?;
-        let request = self.take();
-        mem::forget(self);
-        Ok(request)
-    }
-
-    fn take(&self) -> Option<Request> {
-        self.file.pending.borrow_mut()[self.number].take()
-    }
 }
 
 impl Drop for Transfer<'_> {
     fn drop(&mut self) {
-        drop(self.take());
+        let request = self.file.pending.borrow_mut()[self.number].take();
+        drop(request);
     }
 }
 
-/// A write under way.
-struct Writing<'f>(Transfer<'f>);
-
-impl State<()> for Writing<'_> {
+impl State<()> for Transfer<'_> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        self.0.advance(mpi, false)
+        self.advance(mpi, false)
     }
 
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
-        self.0.finish(mpi).map(|_| ())
-    }
-}
-
-/// A read under way.
-struct Reading<'a> {
-    transfer: Transfer<'a>,
-    into: Exact<'a>,
-}
-
-impl State<()> for Reading<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
-        self.transfer.advance(mpi, false)
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
-        let Self { transfer, mut into } = *self;
-        let size = transfer.size;
-        match transfer.finish(mpi)? {
-            Some(request) => into.unpack(&request.buffer()[..size]),
-            None => Ok(()),
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+        self.advance(mpi, true)?;
+        let Self { file, number, size, into, .. } = &mut *self;
+        match (into, &file.pending.borrow()[*number]) {
+            (Some(into), Some(request)) => into.unpack(&request.buffer()[..*size]),
+            _ => Ok(()),
         }
     }
 }

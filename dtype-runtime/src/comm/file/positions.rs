@@ -61,10 +61,8 @@ impl File {
     pub fn append<M: Message + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
         let mpi = &ready()?;
         let carried = message.carried(false);
-        let own = match &carried {
-            Ok(message) => self.bytes().and_then(|file| file.outgoing(message)),
-            Err(error) => Err(error.clone()),
-        };
+        let own = carried.as_ref().map_err(Error::clone);
+        let own = own.and_then(|message| self.bytes()?.outgoing(message));
         let own = self.agreed(mpi, own)?;
         let offset = self.take_turn(mpi, own.size)?;
         let written = self.bytes().and_then(|file| file.write(mpi, offset, &own));

@@ -78,6 +78,7 @@ impl Seen<'_> {
         room.unpack(into)
     }
 
+    /// Reads runs into a room for them.
     fn fill(self, mpi: &Usable, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result<(), Error> {
         self.transfer(mpi, "MPI_File_read_at", runs, |file, at, bytes, status| {
             let (place, count) = room.part(bytes);
@@ -115,19 +116,13 @@ impl Seen<'_> {
             return self.write(mpi, offset, &own);
         }
         let own = own.and_then(|own| self.file.place(own.0, own.1.size).map(|_| own));
-        let ((offset, own), rounds) = self.rounds(mpi, own.map(|own| (own.1.size, own)))?;
-        self.transfer_all(
-            mpi,
-            "MPI_File_write_at_all",
-            offset,
-            own.size,
-            rounds,
-            |file, at, bytes, status| {
-                let (place, count) = own.part(bytes);
-                // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
-                unsafe { mpi.MPI_File_write_at_all(file, at, place.cast(), count, byte(), status) }
-            },
-        )
+        let ((at, own), rounds) = self.rounds(mpi, own.map(|own| (own.1.size, own)))?;
+        let run = Run { at, bytes: 0..own.size };
+        self.transfer_all(mpi, "MPI_File_write_at_all", run, rounds, |file, at, bytes, status| {
+            let (place, count) = own.part(bytes);
+            // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
+            unsafe { mpi.MPI_File_write_at_all(file, at, place.cast(), count, byte(), status) }
+        })
     }
 
     /// Reads values from an offset in bytes of the view on. All ranks must make this call.
@@ -142,19 +137,13 @@ impl Seen<'_> {
             self.fill(mpi, [Run { at: offset, bytes: 0..room.size }], &mut room)?;
             return room.unpack(&mut into);
         }
-        let ((offset, mut room, mut into), rounds) = self.rounds(mpi, own.map(|own| (own.1.size, own)))?;
-        self.transfer_all(
-            mpi,
-            "MPI_File_read_at_all",
-            offset,
-            room.size,
-            rounds,
-            |file, at, bytes, status| {
-                let (place, count) = room.part(bytes);
-                // SAFETY: the room has the bytes.
-                unsafe { mpi.MPI_File_read_at_all(file, at, place.cast(), count, byte(), status) }
-            },
-        )?;
+        let ((at, mut room, mut into), rounds) = self.rounds(mpi, own.map(|own| (own.1.size, own)))?;
+        let run = Run { at, bytes: 0..room.size };
+        self.transfer_all(mpi, "MPI_File_read_at_all", run, rounds, |file, at, bytes, status| {
+            let (place, count) = room.part(bytes);
+            // SAFETY: the room has the bytes.
+            unsafe { mpi.MPI_File_read_at_all(file, at, place.cast(), count, byte(), status) }
+        })?;
         room.unpack(&mut into)
     }
 
@@ -165,14 +154,12 @@ impl Seen<'_> {
         self.file.agreed_on(mpi, own).map(|(own, [[_, rounds], _])| (own, rounds))
     }
 
-    /// Makes so many calls of all ranks for `size` bytes from an offset on, and checks that all bytes were
-    /// transferred.
+    /// Makes so many calls of all ranks for a run, and checks that all bytes were transferred.
     fn transfer_all(
         self,
         mpi: &Usable,
         name: &'static str,
-        offset: u64,
-        size: usize,
+        Run { at: offset, bytes: Range { end: size, .. } }: Run,
         rounds: u64,
         mut call: impl FnMut(MPI_File, MPI_Offset, Range<usize>, *mut MPI_Status) -> c_int,
     ) -> Result<(), Error> {

@@ -79,12 +79,8 @@ impl<T: MpiDatatype> FileView<'_, T> {
         let mpi = &ready()?;
         let file = self.viewed.bytes();
         let carried = message.carried(false);
-        let own = match &carried {
-            Ok(message) => {
-                self.place(position, message).and_then(|offset| Ok((offset, file.outgoing(message)?)))
-            }
-            Err(error) => Err(error.clone()),
-        };
+        let own = carried.as_ref().map_err(Error::clone);
+        let own = own.and_then(|message| Ok((self.place(position, message)?, file.outgoing(message)?)));
         file.file.agreed(mpi, file.write_all(mpi, own))
     }
 
