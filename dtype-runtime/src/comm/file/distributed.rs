@@ -7,7 +7,9 @@ use super::{
 };
 use crate::{
     Error, Layout, MpiDatatype, View, ViewMut,
-    layout::{ArrayLike, ArrayLikeMut, Dimensions, Distributed, distributed::Local, source::Place},
+    layout::{
+        ArrayLike, ArrayLikeMut, Dimensions, Distributed, distributed::Local, region::Region, source::Place,
+    },
     mpi::{Usable, ready},
 };
 
@@ -72,10 +74,8 @@ impl FileAt<'_> {
         P: Distributed<D> + ?Sized,
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let mpi = &ready()?;
-        let locals = Local::<T, D>::all(own);
-        let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
-        self.file.write_parts(mpi, self.offset, locals, &[array][usize::from(!has_part)..])
+        let has_no_part = own.parts().is_ok_and(|parts| parts.is_empty());
+        self.write_all(own, &[array][usize::from(has_no_part)..])
     }
 
     /// Like [`write`](Self::write), for ranks with several parts: one array for each.
@@ -89,7 +89,16 @@ impl FileAt<'_> {
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         let mpi = &ready()?;
-        self.file.write_parts(mpi, self.offset, Local::all(own), arrays)
+        let place = |i: usize, region: &Region<'_>| arrays[i].place(region);
+        let parts = placed(Local::<T, D>::all(own), arrays.len(), place);
+        self.file.each_part(mpi, self.offset, parts, |file, runs, part| {
+            let view = part.map(|(local, place)| View::new(*place, &local.here));
+            let own = view.as_ref().map_or(Ok(Packed::nothing()), |view| file.outgoing(view));
+            match runs {
+                Some(runs) => file.write_runs(mpi, runs, &own?),
+                None => file.write_all(mpi, own.map(|own| (0, own))),
+            }
+        })
     }
 
     /// Reads this rank's part of a distributed array, as [`write`](Self::write)
@@ -105,10 +114,8 @@ impl FileAt<'_> {
         P: Distributed<D> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
-        let mpi = &ready()?;
-        let locals = Local::<T, D>::all(own);
-        let has_part = locals.as_ref().map_or(true, |locals| !locals.is_empty());
-        self.file.read_parts(mpi, self.offset, locals, &mut [array][usize::from(!has_part)..])
+        let has_no_part = own.parts().is_ok_and(|parts| parts.is_empty());
+        self.read_all(own, &mut [array][usize::from(has_no_part)..])
     }
 
     /// Like [`read`](Self::read), for ranks with several parts: one array for each.
@@ -122,52 +129,10 @@ impl FileAt<'_> {
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
         let mpi = &ready()?;
-        self.file.read_parts(mpi, self.offset, Local::all(own), arrays)
-    }
-}
-
-impl File {
-    fn write_parts<T, const D: usize, S>(
-        &mut self,
-        mpi: &Usable,
-        offset: u64,
-        locals: Result<Vec<Local<T, D>>, Error>,
-        arrays: &[&S],
-    ) -> Result<(), Error>
-    where
-        T: MpiDatatype,
-        S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
-    {
-        let placed = locals.and_then(|locals| {
-            let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place(region))?;
-            Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
-        });
-        self.each_part(mpi, offset, placed, |file, runs, part| {
-            let view = part.map(|(local, place)| View::new(*place, &local.here));
-            let own = view.as_ref().map_or(Ok(Packed::nothing()), |view| file.outgoing(view));
-            match runs {
-                Some(runs) => file.write_runs(mpi, runs, &own?),
-                None => file.write_all(mpi, own.map(|own| (0, own))),
-            }
-        })
-    }
-
-    fn read_parts<T, const D: usize, R>(
-        &mut self,
-        mpi: &Usable,
-        offset: u64,
-        locals: Result<Vec<Local<T, D>>, Error>,
-        arrays: &mut [&mut R],
-    ) -> Result<(), Error>
-    where
-        T: MpiDatatype,
-        R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
-    {
-        let placed = locals.and_then(|locals| {
-            let places = Local::places(&locals, arrays.len(), |i, region| arrays[i].place_mut(region))?;
-            Ok(locals.into_iter().zip(places).collect::<Vec<_>>())
-        });
-        self.each_part(mpi, offset, placed, |file, runs, part| {
+        let count = arrays.len();
+        let place = |i: usize, region: &Region<'_>| arrays[i].place_mut(region);
+        let parts = placed(Local::<T, D>::all(own), count, place);
+        self.file.each_part(mpi, self.offset, parts, |file, runs, part| {
             let into = part.map(|(local, place)| ViewMut::new(*place, &local.here));
             match (runs, into) {
                 (Some(runs), Some(mut into)) => file.read_runs(mpi, runs, &mut into),
@@ -177,7 +142,20 @@ impl File {
             }
         })
     }
+}
 
+/// Returns the parts with the places of their arrays.
+fn placed<T: MpiDatatype, const D: usize, M: Into<Error>>(
+    locals: Result<Vec<Local<T, D>>, Error>,
+    arrays: usize,
+    place: impl FnMut(usize, &Region<'_>) -> Result<Place, M>,
+) -> Result<Vec<Placed<T, D>>, Error> {
+    let locals = locals?;
+    let places = Local::places(&locals, arrays, place)?;
+    Ok(locals.into_iter().zip(places).collect())
+}
+
+impl File {
     /// Calls `transfer` with each part of this rank and with its runs in the file. If a rank has many short
     /// runs, all ranks transfer in views instead: there are no runs then, and ranks with fewer parts make
     /// calls without one.
