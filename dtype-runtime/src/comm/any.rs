@@ -10,7 +10,7 @@ use super::{
     pending::{AwaitedPlace, AwaitedValue},
 };
 use crate::{
-    Error, FromMessage, Wire,
+    FromMessage, Result, Wire,
     mpi::{Usable, ready},
     transfer::{
         address::{Address, Channel},
@@ -57,7 +57,7 @@ impl<'c> Any<'c> {
         self
     }
 
-    fn source(&self, mpi: &Usable) -> Result<Address, Error> {
+    fn source(&self, mpi: &Usable) -> Result<Address> {
         self.channel.address(mpi, None, self.tag)
     }
 
@@ -69,7 +69,7 @@ impl<'c> Any<'c> {
     ///
     /// # Errors
     /// The errors of [`Peer::receive`].
-    pub fn receive<T: FromMessage>(&self) -> Result<(T, Peer<'c>), Error> {
+    pub fn receive<T: FromMessage>(&self) -> Result<(T, Peer<'c>)> {
         let mpi = &ready()?;
         let (value, sender) = value(mpi, Wire::Auto, self.source(mpi)?)?;
         Ok((value, self.sender(sender)))
@@ -79,7 +79,7 @@ impl<'c> Any<'c> {
     ///
     /// # Errors
     /// The errors of [`Peer::receive_into`].
-    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<Peer<'c>, Error> {
+    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<Peer<'c>> {
         let mpi = &ready()?;
         let sender = place.incoming().receive(mpi, Wire::Auto, self.source(mpi)?)?;
         Ok(self.sender(sender))
@@ -89,7 +89,7 @@ impl<'c> Any<'c> {
     ///
     /// # Errors
     /// The errors of [`Peer::receive`].
-    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<(T, Peer<'c>)>, Error> {
+    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<(T, Peer<'c>)>> {
         let mpi = &ready()?;
         let found = arrived_value(mpi, self.source(mpi)?)?;
         Ok(found.map(|(value, sender)| (value, self.sender(sender))))
@@ -99,7 +99,7 @@ impl<'c> Any<'c> {
     ///
     /// # Errors
     /// The errors of [`Peer::probe`].
-    pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
+    pub fn probe(&self) -> Result<Option<Arrived<'c>>> {
         let mpi = &ready()?;
         Arrived::look_for(mpi, self.channel, self.source(mpi)?)
     }
@@ -116,7 +116,7 @@ impl<'c> Starting<Any<'c>> {
     ///
     /// # Errors
     /// The errors of [`Peer::receive`], from [`finish`](Pending::finish).
-    pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, (T, Peer<'c>)>, Error> {
+    pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, (T, Peer<'c>)>> {
         let mpi = &ready()?;
         let any = self.0;
         let from = any.source(mpi)?;
@@ -128,10 +128,7 @@ impl<'c> Starting<Any<'c>> {
     ///
     /// # Errors
     /// The errors of [`Peer::receive_into`], from [`finish`](Pending::finish).
-    pub fn receive_into<'a, M: Place + ?Sized>(
-        &self,
-        place: &'a mut M,
-    ) -> Result<Pending<'a, Peer<'c>>, Error>
+    pub fn receive_into<'a, M: Place + ?Sized>(&self, place: &'a mut M) -> Result<Pending<'a, Peer<'c>>>
     where
         'c: 'a,
     {

@@ -21,7 +21,7 @@ use dtype_engine::{Error as PackError, Order};
 
 use super::{Comm, Handle, Message, Peer};
 use crate::{
-    DynamicLayout, Error, Wire,
+    DynamicLayout, Error, Result, Wire,
     layout::{
         ArrayOrder,
         pieces::Pieces,
@@ -50,7 +50,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Unsupported` on all ranks if `DTYPE_CHECK` is set on some ranks and not on others. An error before
     /// `MPI_Init`, after `MPI_Finalize`, and if an MPI call fails.
-    pub fn attach(&self) -> Result<(), Error> {
+    pub fn attach(&self) -> Result {
         let mpi = &ready()?;
         attach(mpi, self.members(mpi).communicator)
     }
@@ -84,7 +84,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Unsupported` on an intercommunicator, and the errors of [`attach`](Self::attach). An error before
     /// `MPI_Init`, after `MPI_Finalize`, and if there is no memory for a message of 7 MiB.
-    pub fn calibrate(&self) -> Result<Calibration, Error> {
+    pub fn calibrate(&self) -> Result<Calibration> {
         let mpi = &ready()?;
         let world = World::of(mpi, self)?;
         let mut text = String::from(HEADER);
@@ -101,7 +101,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Argument` on all ranks if the text is not a table; otherwise the errors of
     /// [`calibrate`](Self::calibrate).
-    pub fn calibrate_with(&self, table: &str) -> Result<Calibration, Error> {
+    pub fn calibrate_with(&self, table: &str) -> Result<Calibration> {
         let mpi = &ready()?;
         let world = World::of(mpi, self)?;
         let text = world.told(0, table)?;
@@ -167,7 +167,7 @@ struct World {
 }
 
 impl World {
-    fn of<C: Handle>(mpi: &Usable, communicator: &Comm<C>) -> Result<Self, Error> {
+    fn of<C: Handle>(mpi: &Usable, communicator: &Comm<C>) -> Result<Self> {
         if is_between_groups(mpi, communicator.members(mpi).communicator)? {
             let reason = "an intercommunicator cannot be measured: call `calibrate` on an intracommunicator";
             return Err(Error::Wire { wire: "automatic", reason });
@@ -197,7 +197,7 @@ impl World {
     }
 
     /// Returns on all ranks the rows that a pair of ranks has measured.
-    fn measured_by(&self, pair: [usize; 2], is_near: bool) -> Result<String, Error> {
+    fn measured_by(&self, pair: [usize; 2], is_near: bool) -> Result<String> {
         let place = pair.iter().position(|rank| *rank == self.own.rank());
         // All ranks must complete the call, even if one has no memory.
         let samples = if place.is_some() { Samples::new() } else { Ok(Samples::default()) };
@@ -227,7 +227,7 @@ impl World {
     }
 
     /// Broadcasts a text of one rank. If it is too long for a table, only enough of it is sent to show that.
-    fn told(&self, rank: usize, text: &str) -> Result<String, Error> {
+    fn told(&self, rank: usize, text: &str) -> Result<String> {
         let bytes = &text.as_bytes()[..text.len().min(LARGEST as usize + 1)];
         let own = (rank == self.own.rank()).then(|| bytes.to_vec());
         let bytes: Vec<u8> = self.own.broadcast(rank, own)?;
@@ -235,12 +235,7 @@ impl World {
     }
 
     /// Stores the tables that all ranks have agreed on.
-    fn agreed<C: Handle>(
-        &self,
-        mpi: &Usable,
-        communicator: &Comm<C>,
-        text: String,
-    ) -> Result<Calibration, Error> {
+    fn agreed<C: Handle>(&self, mpi: &Usable, communicator: &Comm<C>, text: String) -> Result<Calibration> {
         let own = self.nodes[self.own.rank()];
         let near = (0..).zip(&self.nodes).filter(|(_, first)| **first == own).map(|(rank, _)| rank);
         let failed = |reason| Error::Table { table: "of rank 0".to_owned(), reason };
@@ -281,7 +276,7 @@ impl Samples {
     /// The length of the memory in numbers, as the largest sample needs it.
     const LENGTH: usize = 7 << 17;
 
-    fn new() -> Result<Self, Error> {
+    fn new() -> Result<Self> {
         let (mut memory, mut all) = (Vec::new(), Vec::new());
         let none = |_| PackError::Memory { bytes: size_of::<f64>() * Self::LENGTH };
         memory.try_reserve_exact(Self::LENGTH).map_err(none)?;
@@ -315,7 +310,7 @@ struct Pair<'a> {
 impl Pair<'_> {
     /// Runs the leading rank. In each round every sample is sent on both wires, until the time is up. A
     /// sample whose result is clear after some rounds is left out.
-    fn lead(&mut self, library: &str) -> Result<String, Error> {
+    fn lead(&mut self, library: &str) -> Result<String> {
         const CLEAR: usize = 4;
         let count = self.samples.all.len();
         let mut times = vec![[const { Vec::new() }; 2]; count];
@@ -356,12 +351,12 @@ impl Pair<'_> {
         Ok(rows.collect())
     }
 
-    fn tell(&self, task: Task) -> Result<(), Error> {
+    fn tell(&self, task: Task) -> Result {
         let numbers = [task.sample, usize::from(task.packed), task.journeys];
         self.other.send(&numbers)
     }
 
-    fn time(&mut self, task: Task) -> Result<Duration, Error> {
+    fn time(&mut self, task: Task) -> Result<Duration> {
         self.tell(task)?;
         // After this round trip, the other rank is ready, and the caches are as this wire leaves them.
         self.travel(task)?;
@@ -373,7 +368,7 @@ impl Pair<'_> {
     }
 
     /// Runs the other rank.
-    fn follow(&mut self) -> Result<(), Error> {
+    fn follow(&mut self) -> Result {
         loop {
             let [sample, packed, journeys] = self.other.receive::<[usize; 3]>()?;
             if journeys == 0 {
@@ -386,7 +381,7 @@ impl Pair<'_> {
     }
 
     /// Makes a round trip. The leading rank sends first; the other rank receives first.
-    fn travel(&mut self, task: Task) -> Result<(), Error> {
+    fn travel(&mut self, task: Task) -> Result {
         let Self { other, samples: Samples { all, memory }, .. } = self;
         let sample = &all[task.sample];
         let wire = if task.packed { Wire::Packed } else { sample.other };
@@ -416,7 +411,7 @@ fn ratio([other, packed]: &[Vec<Duration>; 2]) -> Option<f64> {
 
 /// Returns a layout of `size` bytes in blocks of `block` bytes, in this arrangement, and the length of its
 /// array in numbers. Single numbers are a cache line apart, as in the column of a matrix.
-fn blocks(order: Order, block: usize, size: usize) -> Result<(DynamicLayout<f64, 3>, usize), Error> {
+fn blocks(order: Order, block: usize, size: usize) -> Result<(DynamicLayout<f64, 3>, usize)> {
     let (width, count) = (block / size_of::<f64>(), size / block);
     let pitch = if width == 1 { 8 } else { width + width / 2 };
     if order == Order::Listed {

@@ -5,7 +5,7 @@ use super::{
     message::{or_failed, outgoing},
 };
 use crate::{
-    Error, FromMessage,
+    Error, FromMessage, Result,
     message::unsendable,
     mpi::{Usable, ready},
     pack::PackBuffer,
@@ -57,7 +57,7 @@ impl<C: Handle> Comm<C> {
     /// invalid; `Size` if not all bytes arrive. An error before `MPI_Init`, after `MPI_Finalize`, on a thread
     /// that may not call MPI, if an MPI call fails, and if there is no memory for the message.
     #[doc(alias = "broadcast_message")]
-    pub fn broadcast<T: FromMessage>(&self, root: usize, value: Option<T>) -> Result<T, Error> {
+    pub fn broadcast<T: FromMessage>(&self, root: usize, value: Option<T>) -> Result<T> {
         let mpi = &ready()?;
         let root = self.rooted(mpi, root)?;
         if !root.is_here {
@@ -76,7 +76,7 @@ impl<C: Handle> Comm<C> {
     /// `DTYPE_CHECK=1`, `Type` is found behind the first part of a long message, earlier parts may have been
     /// written.
     #[doc(alias = "broadcast_packed")]
-    pub fn broadcast_into<M: Place + ?Sized>(&self, root: usize, place: &mut M) -> Result<(), Error> {
+    pub fn broadcast_into<M: Place + ?Sized>(&self, root: usize, place: &mut M) -> Result {
         let mpi = &ready()?;
         let root = self.rooted(mpi, root)?;
         match place.incoming().split() {
@@ -110,7 +110,7 @@ impl<C: Handle> Comm<C> {
     /// The errors of [`broadcast`](Self::broadcast).
     #[doc(alias = "gather_vec")]
     #[doc(alias = "gather_message")]
-    pub fn gather<T: FromMessage>(&self, root: usize, value: &T) -> Result<Option<Vec<T>>, Error> {
+    pub fn gather<T: FromMessage>(&self, root: usize, value: &T) -> Result<Option<Vec<T>>> {
         let mpi = &ready()?;
         let root = self.rooted(mpi, root)?;
         let (own, failed) = outgoing(Some(value));
@@ -127,7 +127,7 @@ impl<C: Handle> Comm<C> {
     /// `Size` at the root if all ranks together send another number of bytes than the place has; `Argument`
     /// at the root if it passes `None`; otherwise those of [`broadcast`](Self::broadcast).
     #[doc(alias = "gather_packed")]
-    pub fn gather_into<S, R>(&self, root: usize, message: &S, place: Option<&mut R>) -> Result<(), Error>
+    pub fn gather_into<S, R>(&self, root: usize, message: &S, place: Option<&mut R>) -> Result
     where
         S: Message + ?Sized,
         R: Place + ?Sized,
@@ -150,7 +150,7 @@ impl<C: Handle> Comm<C> {
     /// be sent; then `Type` on the other ranks. Otherwise those of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_message")]
     #[doc(alias = "scatter_vec")]
-    pub fn scatter<T: FromMessage>(&self, root: usize, values: Option<&[T]>) -> Result<T, Error> {
+    pub fn scatter<T: FromMessage>(&self, root: usize, values: Option<&[T]>) -> Result<T> {
         let mpi = &ready()?;
         let root = self.rooted(mpi, root)?;
         let ranks = root.members.ranks;
@@ -179,7 +179,7 @@ impl<C: Handle> Comm<C> {
     /// the root if its values cannot be divided equally, and then `Type` on the other ranks. Otherwise those
     /// of [`broadcast`](Self::broadcast).
     #[doc(alias = "scatter_packed")]
-    pub fn scatter_into<S, R>(&self, root: usize, values: Option<&S>, place: &mut R) -> Result<(), Error>
+    pub fn scatter_into<S, R>(&self, root: usize, values: Option<&S>, place: &mut R) -> Result
     where
         S: Message + ?Sized,
         R: Place + ?Sized,
@@ -214,7 +214,7 @@ impl<C: Handle> Comm<C> {
     /// there is no memory for the messages.
     #[doc(alias = "all_gather_vec")]
     #[doc(alias = "all_gather_message")]
-    pub fn all_gather<T: FromMessage>(&self, value: &T) -> Result<Vec<T>, Error> {
+    pub fn all_gather<T: FromMessage>(&self, value: &T) -> Result<Vec<T>> {
         let mpi = &ready()?;
         let (own, failed) = outgoing(Some(value));
         let (all, parts) = gather_to_all(&agree(self.members(mpi), own.packed_size(), 0)?, &own)?;
@@ -229,7 +229,7 @@ impl<C: Handle> Comm<C> {
     /// `Size` if all ranks together send another number of bytes than the place has; otherwise those of
     /// [`all_gather`](Self::all_gather).
     #[doc(alias = "all_gather_packed")]
-    pub fn all_gather_into<S, R>(&self, message: &S, place: &mut R) -> Result<(), Error>
+    pub fn all_gather_into<S, R>(&self, message: &S, place: &mut R) -> Result
     where
         S: Message + ?Sized,
         R: Place + ?Sized,
@@ -266,7 +266,7 @@ impl<C: Handle> Comm<C> {
     /// [`all_gather`](Self::all_gather).
     #[doc(alias = "all_to_all_vec")]
     #[doc(alias = "all_to_all_message")]
-    pub fn all_to_all<T: FromMessage>(&self, values: &[T]) -> Result<Vec<T>, Error> {
+    pub fn all_to_all<T: FromMessage>(&self, values: &[T]) -> Result<Vec<T>> {
         let mpi = &ready()?;
         let (all, parts) = exchange_each(self.members(mpi), values)?;
         parts.make_each(&all, T::VALUES, made)
@@ -282,11 +282,7 @@ impl<C: Handle> Comm<C> {
     /// has been written. If a message holds an invalid value, those from lower ranks have been received.
     #[doc(alias = "all_to_all_packed")]
     #[doc(alias = "all_to_all_varcount_packed")]
-    pub fn all_to_all_into<S, R>(&self, messages: &[S], places: &mut [R]) -> Result<(), Error>
-    where
-        S: Message,
-        R: Place,
-    {
+    pub fn all_to_all_into<S: Message, R: Place>(&self, messages: &[S], places: &mut [R]) -> Result {
         let mpi = &ready()?;
         let members = self.members(mpi);
         let (all, parts) = exchange_each(members, messages)?;
@@ -309,13 +305,13 @@ impl<C: Handle> Comm<C> {
     }
 
     /// Returns the root of a call.
-    fn rooted<'m>(&self, mpi: &'m Usable, root: usize) -> Result<Rooted<'m>, Error> {
+    fn rooted<'m>(&self, mpi: &'m Usable, root: usize) -> Result<Rooted<'m>> {
         Rooted::at(self.members(mpi), root, self.rank())
     }
 }
 
 /// Returns a message of plain values, which ranks join or divide, or the error of one that is owned.
-fn only_plain(message: Carried<'_>) -> Result<Carried<'_>, Error> {
+fn only_plain(message: Carried<'_>) -> Result<Carried<'_>> {
     if matches!(message, Carried::Owned(_)) {
         return Err(unsendable(
             "the message is an owned value, such as a `String`, and this call joins or divides plain values: \
@@ -326,12 +322,12 @@ fn only_plain(message: Carried<'_>) -> Result<Carried<'_>, Error> {
 }
 
 /// Returns a message of plain values: see [`outgoing`].
-fn outgoing_plain<M: Message + ?Sized>(message: &M) -> (Carried<'_>, Result<(), Error>) {
+fn outgoing_plain<M: Message + ?Sized>(message: &M) -> (Carried<'_>, Result) {
     or_failed(message.carried(false).and_then(only_plain))
 }
 
 /// Sends the message of the root, where this rank is, to all ranks.
-fn broadcast_own(root: Rooted<'_>, (own, failed): (Carried<'_>, Result<(), Error>)) -> Result<(), Error> {
+fn broadcast_own(root: Rooted<'_>, (own, failed): (Carried<'_>, Result)) -> Result {
     broadcast_whole(root, Some(&own), None)?;
     failed
 }
@@ -339,7 +335,7 @@ fn broadcast_own(root: Rooted<'_>, (own, failed): (Carried<'_>, Result<(), Error
 /// Returns messages without their types, and the first error of this rank: see [`outgoing`].
 fn outgoing_each<'m, M: Message + ?Sized + 'm>(
     messages: impl Iterator<Item = Option<&'m M>>,
-) -> (Vec<Carried<'m>>, Result<(), Error>) {
+) -> (Vec<Carried<'m>>, Result) {
     let mut first = Ok(());
     let mut all = Vec::new();
     for (carried, failed) in messages.map(outgoing) {
@@ -350,7 +346,7 @@ fn outgoing_each<'m, M: Message + ?Sized + 'm>(
 }
 
 /// Sends a message to each rank, and returns the packed bytes of those from all ranks with their division.
-fn exchange_each<M: Message>(members: Members<'_>, messages: &[M]) -> Result<(PackBuffer, Parts), Error> {
+fn exchange_each<M: Message>(members: Members<'_>, messages: &[M]) -> Result<(PackBuffer, Parts)> {
     let Members { mpi, communicator, ranks } = members;
     let found = messages.len();
     let right = Some(messages).filter(|_| found == ranks);
@@ -363,7 +359,7 @@ fn exchange_each<M: Message>(members: Members<'_>, messages: &[M]) -> Result<(Pa
 }
 
 /// Writes the packed bytes of all ranks to a place, one after another.
-fn join_into(parts: &Parts, all: &mut [u8], place: &mut Incoming<'_>) -> Result<(), Error> {
+fn join_into(parts: &Parts, all: &mut [u8], place: &mut Incoming<'_>) -> Result {
     match place.split() {
         Ok(exact) => parts.unpack(all, exact),
         Err(value) => made_into(parts.joined(all, value.values())?, value),
@@ -371,11 +367,7 @@ fn join_into(parts: &Parts, all: &mut [u8], place: &mut Incoming<'_>) -> Result<
 }
 
 /// Sends equal shares of the root's message to all ranks.
-fn scatter_shares(
-    root: Rooted<'_>,
-    own: Result<Option<Carried<'_>>, Error>,
-    place: &mut Incoming<'_>,
-) -> Result<(), Error> {
+fn scatter_shares(root: Rooted<'_>, own: Result<Option<Carried<'_>>>, place: &mut Incoming<'_>) -> Result {
     let ranks = root.members.ranks;
     let described = match place.split() {
         Ok(exact) => Described::As(exact),

@@ -2,7 +2,7 @@
 
 use super::{Comm, Handle, Message, Place, message::outgoing};
 use crate::{
-    Error, Wire,
+    Error, Result, Wire,
     mpi::ready,
     transfer::exchange::{at_once, misfit},
 };
@@ -42,7 +42,7 @@ impl<C: Handle> Comm<C> {
         &self,
         messages: impl IntoIterator<Item = (usize, &'m S)>,
         places: impl IntoIterator<Item = (usize, &'p mut R)>,
-    ) -> Result<(), Error>
+    ) -> Result
     where
         S: Message + ?Sized + 'm,
         R: Place + ?Sized + 'p,

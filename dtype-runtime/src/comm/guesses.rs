@@ -8,9 +8,7 @@ use std::ops::Range;
 use ::mpi::Tag;
 
 use super::{Comm, Handle, Message, Operand, Peer, Pending, Place};
-use crate::{Error, FromMessage, layout::Darray};
-
-type Result<T> = std::result::Result<T, Error>;
+use crate::{FromMessage, Result, layout::Darray};
 
 /// Defines a trait for each message. No type implements it.
 macro_rules! never {

@@ -17,7 +17,7 @@ use super::{
     moves::{Message, Moves, Piece},
 };
 use crate::{
-    DynamicLayout, Error, Layout, MpiDatatype, View,
+    DynamicLayout, Error, Layout, MpiDatatype, Result, View,
     layout::{
         ArrayLikeMut, Cells, Dimensions, Halo, HaloPart, halo::number_of, shapes::refused, source::Place,
     },
@@ -67,7 +67,7 @@ impl<C: Cartesian> Comm<C> {
     pub fn halo<T: MpiDatatype, const D: usize>(
         &self,
         halo: impl Into<Halo<D>>,
-    ) -> Result<HaloExchange<T, D>, Error> {
+    ) -> Result<HaloExchange<T, D>> {
         let mpi = &ready()?;
         let communicator = (**self).grid();
         let halo = halo.into();
@@ -87,7 +87,7 @@ impl<const D: usize> Halo<D> {
         communicator: &CartesianCommunicator,
         companion: Arc<Companion>,
         tags: c_int,
-    ) -> Result<HaloExchange<T, D>, Error> {
+    ) -> Result<HaloExchange<T, D>> {
         let grid = Grid::<D>::of(communicator)?;
         let parts = self.parts::<T>()?;
         let at = |rank, direction| Address {
@@ -129,7 +129,7 @@ struct Grid<const D: usize> {
 }
 
 impl<const D: usize> Grid<D> {
-    fn of(communicator: &CartesianCommunicator) -> Result<Self, Error> {
+    fn of(communicator: &CartesianCommunicator) -> Result<Self> {
         let dimensions = communicator.num_dimensions();
         if usize::try_from(dimensions).ok() != Some(D) {
             let requirement = format!("{D}, the number of dimensions of the array");
@@ -144,7 +144,7 @@ impl<const D: usize> Grid<D> {
     }
 
     /// Returns the rank of the neighbour in a direction, or `None` if there is none.
-    fn neighbour(&self, mpi: &Usable, direction: [i32; D]) -> Result<Option<i32>, Error> {
+    fn neighbour(&self, mpi: &Usable, direction: [i32; D]) -> Result<Option<i32>> {
         let mut there = self.coordinates;
         for (k, at) in there.iter_mut().enumerate() {
             let beyond = *at + direction[k];
@@ -204,7 +204,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     /// `Argument` if the array has other sizes than the halo; `Size` if a neighbour sends another number of
     /// cells, or has an error; `Value` if it sends invalid values; an error if an MPI call fails. After an
     /// error, some ghost cells may have been written.
-    pub fn exchange<S>(&mut self, array: &mut S) -> Result<(), Error>
+    pub fn exchange<S>(&mut self, array: &mut S) -> Result
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
@@ -224,7 +224,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     ///
     /// # Errors
     /// The errors of [`exchange`](Self::exchange). After an error, no ghost cell has been written.
-    pub fn exchange_all<S>(&mut self, arrays: &mut [&mut S]) -> Result<(), Error>
+    pub fn exchange_all<S>(&mut self, arrays: &mut [&mut S]) -> Result
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
@@ -240,7 +240,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     ///
     /// # Errors
     /// `Argument` if the array has other sizes than the halo; an error if an MPI call fails.
-    pub fn start<'a, S>(&'a mut self, array: &'a mut S) -> Result<PendingHalo<'a, T, D>, Error>
+    pub fn start<'a, S>(&'a mut self, array: &'a mut S) -> Result<PendingHalo<'a, T, D>>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
@@ -252,7 +252,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     ///
     /// # Errors
     /// The errors of [`start`](Self::start).
-    pub fn start_all<'a, S>(&'a mut self, arrays: &'a mut [&mut S]) -> Result<PendingHalo<'a, T, D>, Error>
+    pub fn start_all<'a, S>(&'a mut self, arrays: &'a mut [&mut S]) -> Result<PendingHalo<'a, T, D>>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
@@ -260,7 +260,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         self.started(places)
     }
 
-    fn started(&mut self, places: Result<Vec<Place>, Error>) -> Result<PendingHalo<'_, T, D>, Error> {
+    fn started(&mut self, places: Result<Vec<Place>>) -> Result<PendingHalo<'_, T, D>> {
         let mpi = &ready()?;
         let places = places.map_err(|error| self.moves.refuse(mpi, error))?;
         self.start_at(mpi, &places)?;
@@ -272,7 +272,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
         &self.halo
     }
 
-    fn place<S>(&self, array: &mut S) -> Result<Place, Error>
+    fn place<S>(&self, array: &mut S) -> Result<Place>
     where
         S: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
     {
@@ -280,7 +280,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     }
 
     /// Sends the cells of arrays to the neighbours.
-    fn start_at(&mut self, mpi: &Usable, places: &[Place]) -> Result<(), Error> {
+    fn start_at(&mut self, mpi: &Usable, places: &[Place]) -> Result {
         let arrays = places.iter().fold(0usize, |arrays, place| arrays.saturating_add(place.copies));
         self.moves.start(mpi, arrays, places)
     }
@@ -289,7 +289,7 @@ impl<T: MpiDatatype, const D: usize> HaloExchange<T, D> {
     ///
     /// # Safety
     /// 1. The arrays at the places are borrowed mutably.
-    unsafe fn finish_at(&mut self, mpi: &Usable, places: &[Place]) -> Result<(), Error> {
+    unsafe fn finish_at(&mut self, mpi: &Usable, places: &[Place]) -> Result {
         // SAFETY: 1; and 2, since own cells are copied to ghost cells.
         unsafe {
             self.moves.finish(mpi, places)?;
@@ -352,7 +352,7 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     ///
     /// # Errors
     /// If an MPI call fails.
-    pub fn is_done(&mut self) -> Result<bool, Error> {
+    pub fn is_done(&mut self) -> Result<bool> {
         let mpi = &ready()?;
         self.exchange.moves.is_done(mpi)
     }
@@ -361,7 +361,7 @@ impl<T: MpiDatatype, const D: usize> PendingHalo<'_, T, D> {
     ///
     /// # Errors
     /// The errors of [`HaloExchange::exchange`]. After an error, no ghost cell has been written.
-    pub fn finish(self) -> Result<(), Error> {
+    pub fn finish(self) -> Result {
         let mpi = &ready()?;
         // SAFETY: 1, since the guard borrows the arrays mutably.
         unsafe { self.exchange.finish_at(mpi, &self.places) }

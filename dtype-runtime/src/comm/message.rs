@@ -1,7 +1,7 @@
 //! The traits of messages that are sent, and of places that they are received into.
 
 use crate::{
-    Error, FromMessage, Layout, MpiMessage, View, ViewMut,
+    FromMessage, Layout, MpiMessage, Result, View, ViewMut,
     pack::{Data, DataMut},
     transfer::{
         carried::{Carried, carried},
@@ -38,12 +38,12 @@ pub trait Message {
     /// Returns the message without its type. `spare` says that it is sent at once: its memory may be that of
     /// an earlier message.
     #[doc(hidden)]
-    fn carried(&self, spare: bool) -> Result<Carried<'_>, Error>;
+    fn carried(&self, spare: bool) -> Result<Carried<'_>>;
 }
 
 impl<M: MpiMessage + ?Sized> Message for M {
     #[inline]
-    fn carried(&self, spare: bool) -> Result<Carried<'_>, Error> {
+    fn carried(&self, spare: bool) -> Result<Carried<'_>> {
         carried(self, spare)
     }
 }
@@ -53,7 +53,7 @@ macro_rules! parts {
     ($([$($generics:tt)*] $type:ty: |$message:ident| $part:expr;)*) => {$(
         impl<$($generics)*> Message for $type {
             #[inline]
-            fn carried(&self, _: bool) -> Result<Carried<'_>, Error> {
+            fn carried(&self, _: bool) -> Result<Carried<'_>> {
                 let $message = self;
                 Ok(Carried::Part($part))
             }
@@ -148,12 +148,12 @@ impl Place for DataMut<'_> {
 
 /// Returns a message without its type, and the error of this rank if it cannot be sent. If there is none, or
 /// one that cannot be sent, the message says so to the ranks that wait for it.
-pub(super) fn outgoing<M: Message + ?Sized>(message: Option<&M>) -> (Carried<'_>, Result<(), Error>) {
+pub(super) fn outgoing<M: Message + ?Sized>(message: Option<&M>) -> (Carried<'_>, Result) {
     message.map_or_else(|| (Carried::failed(), Ok(())), |message| or_failed(message.carried(false)))
 }
 
 /// Returns a message, or one that says that there is none, and the error of this rank.
-pub(super) fn or_failed(message: Result<Carried<'_>, Error>) -> (Carried<'_>, Result<(), Error>) {
+pub(super) fn or_failed(message: Result<Carried<'_>>) -> (Carried<'_>, Result) {
     match message {
         Ok(carried) => (carried, Ok(())),
         Err(error) => (Carried::failed(), Err(error)),
@@ -161,6 +161,6 @@ pub(super) fn or_failed(message: Result<Carried<'_>, Error>) -> (Carried<'_>, Re
 }
 
 /// Returns messages without their types.
-pub(super) fn carried_each<M: Message>(messages: &[M]) -> Result<Vec<Carried<'_>>, Error> {
+pub(super) fn carried_each<M: Message>(messages: &[M]) -> Result<Vec<Carried<'_>>> {
     messages.iter().map(|message| message.carried(false)).collect()
 }

@@ -7,7 +7,7 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    DynamicLayout, Error, MpiDatatype, View, ViewMut,
+    DynamicLayout, Error, MpiDatatype, Result, View, ViewMut,
     layout::source::Place,
     mpi::Usable,
     transfer::{
@@ -51,8 +51,8 @@ impl<T: MpiDatatype, const D: usize> Message<T, D> {
         &self,
         places: &[Place],
         arrays: usize,
-        mut visit: impl FnMut(&DynamicLayout<T, D>, &[Place], Range<usize>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut visit: impl FnMut(&DynamicLayout<T, D>, &[Place], Range<usize>) -> Result,
+    ) -> Result {
         let mut start = 0;
         for piece in &self.pieces {
             let end = start + wire_size(&piece.layout)? * arrays;
@@ -63,7 +63,7 @@ impl<T: MpiDatatype, const D: usize> Message<T, D> {
     }
 
     /// Returns the message for so many global arrays.
-    fn planned(&self, arrays: usize) -> Result<Planned, Error> {
+    fn planned(&self, arrays: usize) -> Result<Planned> {
         let mut size = 0usize;
         for Piece { layout, .. } in &self.pieces {
             size = size.saturating_add(wire_size(layout)?.saturating_mul(arrays));
@@ -97,7 +97,7 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
     }
 
     /// Sends the pieces of so many global arrays to other ranks.
-    pub fn start(&mut self, mpi: &Usable, arrays: usize, from: &[Place]) -> Result<(), Error> {
+    pub fn start(&mut self, mpi: &Usable, arrays: usize, from: &[Place]) -> Result {
         if !matches!(&self.prepared, Some((of, exchange)) if *of == arrays && exchange.is_whole()) {
             self.prepare(mpi, arrays).map_err(|error| self.refuse(mpi, error))?;
         }
@@ -108,7 +108,7 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
     }
 
     /// Returns `true` if all pieces of other ranks have arrived.
-    pub fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    pub fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         self.prepared.as_mut().map_or(Ok(true), |(_, exchange)| exchange.is_done(mpi))
     }
 
@@ -116,7 +116,7 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
     ///
     /// # Safety
     /// 1. The arrays at the places are borrowed mutably.
-    pub unsafe fn finish(&mut self, mpi: &Usable, to: &[Place]) -> Result<(), Error> {
+    pub unsafe fn finish(&mut self, mpi: &Usable, to: &[Place]) -> Result {
         let Self { receives, prepared: Some((arrays, exchange)), .. } = self else { return Ok(()) };
         exchange.finish(
             mpi,
@@ -140,7 +140,7 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
     /// 1. The arrays at the places `to` are borrowed mutably.
     /// 2. The arrays at the places `from` are borrowed. What is copied has no element in common with what it
     ///    is copied to.
-    pub unsafe fn directly(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
+    pub unsafe fn directly(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result {
         // Messages that were forgotten arrive first.
         if let Some((_, exchange)) = &mut self.prepared {
             exchange.settle(mpi)?;
@@ -159,7 +159,7 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
     /// 1. The arrays at the places `to` are borrowed mutably.
     /// 2. The arrays at the places `from` are borrowed. What is copied has no element in common with what it
     ///    is copied to.
-    pub unsafe fn copy(&self, from: &[Place], to: &[Place]) -> Result<(), Error> {
+    pub unsafe fn copy(&self, from: &[Place], to: &[Place]) -> Result {
         self.copies.iter().try_for_each(|[source, destination]| {
             let from = (&source.layout, source.places(from));
             let to = (&destination.layout, destination.places(to));
@@ -169,7 +169,7 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
     }
 
     /// Returns the messages for so many global arrays.
-    fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2], Error> {
+    fn planned(&self, arrays: usize) -> Result<[Vec<Planned>; 2]> {
         let all = |messages: &[Message<T, D>]| {
             messages.iter().map(|one| one.planned(arrays)).collect::<Result<Vec<_>, _>>()
         };
@@ -177,7 +177,7 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
     }
 
     /// Makes requests and buffers for so many global arrays.
-    fn prepare(&mut self, mpi: &Usable, arrays: usize) -> Result<(), Error> {
+    fn prepare(&mut self, mpi: &Usable, arrays: usize) -> Result {
         // Messages that were forgotten arrive first.
         self.prepared = None;
         let [sends, receives] = self.planned(arrays)?;

@@ -6,7 +6,7 @@ use ::mpi::{ffi::MPI_Comm, topology::SimpleCommunicator};
 
 use super::{Comm, Handle, Message, Pending, Place, Preparing, Starting, message::outgoing, pending::State};
 use crate::{
-    Error, FromMessage, Wire,
+    Error, FromMessage, Result, Wire,
     mpi::{Usable, ready},
     transfer::{
         address::Address,
@@ -49,11 +49,7 @@ impl<C: Handle> Comm<C> {
     /// `Argument` if a neighbour is no rank of the communicator; `Elsewhere` if another rank has an error;
     /// `Unsupported` on an intercommunicator; an error if an MPI call fails.
     #[doc(alias = "distributed_graph")]
-    pub fn graph(
-        &self,
-        sources: &[usize],
-        destinations: &[usize],
-    ) -> Result<Comm<SimpleCommunicator>, Error> {
+    pub fn graph(&self, sources: &[usize], destinations: &[usize]) -> Result<Comm<SimpleCommunicator>> {
         let mpi = &ready()?;
         let numbers = |ranks: &[usize]| -> Vec<i32> {
             ranks.iter().map(|rank| i32::try_from(*rank).unwrap_or(i32::MAX)).collect()
@@ -81,7 +77,7 @@ impl Neighbours<'_> {
     ///
     /// # Errors
     /// `Argument` if the communicator has no topology; an error if an MPI call fails.
-    pub fn sources(self) -> Result<Vec<Option<usize>>, Error> {
+    pub fn sources(self) -> Result<Vec<Option<usize>>> {
         self.ranks().map(|[sources, _]| sources)
     }
 
@@ -89,11 +85,11 @@ impl Neighbours<'_> {
     ///
     /// # Errors
     /// The errors of [`sources`](Self::sources).
-    pub fn destinations(self) -> Result<Vec<Option<usize>>, Error> {
+    pub fn destinations(self) -> Result<Vec<Option<usize>>> {
         self.ranks().map(|[_, destinations]| destinations)
     }
 
-    fn ranks(self) -> Result<[Vec<Option<usize>>; 2], Error> {
+    fn ranks(self) -> Result<[Vec<Option<usize>>; 2]> {
         let mpi = &ready()?;
         let found = neighbours(mpi, self.communicator, topology(mpi, self.communicator)?)?;
         // `MPI_PROC_NULL` is negative in every library.
@@ -107,7 +103,7 @@ impl Neighbours<'_> {
     /// `Argument` if the communicator has no topology; otherwise those of [`Peer::send`](super::Peer::send)
     /// and [`Peer::receive`](super::Peer::receive).
     #[doc(alias = "neighbour_all_gather_packed")]
-    pub fn all_gather<T: FromMessage>(self, value: &T) -> Result<Vec<T>, Error> {
+    pub fn all_gather<T: FromMessage>(self, value: &T) -> Result<Vec<T>> {
         self.make(None, |_| value)
     }
 
@@ -116,11 +112,7 @@ impl Neighbours<'_> {
     /// # Errors
     /// The errors of [`all_to_all_into`](Self::all_to_all_into).
     #[doc(alias = "neighbour_all_gather_varcount_packed")]
-    pub fn all_gather_into<S, R>(self, message: &S, places: &mut [R]) -> Result<(), Error>
-    where
-        S: Message + ?Sized,
-        R: Place,
-    {
+    pub fn all_gather_into<S: Message + ?Sized, R: Place>(self, message: &S, places: &mut [R]) -> Result {
         self.fill(None, |_| message, places)
     }
 
@@ -132,7 +124,7 @@ impl Neighbours<'_> {
     /// [`all_gather`](Self::all_gather).
     #[doc(alias = "neighbour_all_to_all_packed")]
     #[doc(alias = "neighbour_all_to_all_vec")]
-    pub fn all_to_all<T: FromMessage>(self, values: &[T]) -> Result<Vec<T>, Error> {
+    pub fn all_to_all<T: FromMessage>(self, values: &[T]) -> Result<Vec<T>> {
         self.make(Some(values.len()), |i| &values[i])
     }
 
@@ -145,11 +137,7 @@ impl Neighbours<'_> {
     /// [`Peer::receive_into`](super::Peer::receive_into). After an error, the other messages are sent and
     /// received nevertheless.
     #[doc(alias = "neighbour_all_to_all_varcount_packed")]
-    pub fn all_to_all_into<S, R>(self, messages: &[S], places: &mut [R]) -> Result<(), Error>
-    where
-        S: Message,
-        R: Place,
-    {
+    pub fn all_to_all_into<S: Message, R: Place>(self, messages: &[S], places: &mut [R]) -> Result {
         self.fill(Some(messages.len()), |i| &messages[i], places)
     }
 
@@ -164,7 +152,7 @@ impl Neighbours<'_> {
     }
 
     /// Asks the communicator for the neighbours. All ranks must make this call.
-    pub(super) fn around(self, mpi: &Usable) -> Result<Around, Error> {
+    pub(super) fn around(self, mpi: &Usable) -> Result<Around> {
         around(mpi, self.communicator)
     }
 
@@ -174,7 +162,7 @@ impl Neighbours<'_> {
         self,
         count: Option<usize>,
         of: impl Fn(usize) -> &'m T,
-    ) -> Result<Vec<T>, Error> {
+    ) -> Result<Vec<T>> {
         let mpi = &ready()?;
         let around = self.around(mpi)?;
         let (sends, checked) = outgoing_each(&around, count, of);
@@ -197,7 +185,7 @@ impl Neighbours<'_> {
         count: Option<usize>,
         of: impl Fn(usize) -> &'m S,
         places: &mut [R],
-    ) -> Result<(), Error> {
+    ) -> Result {
         let mpi = &ready()?;
         let around = self.around(mpi)?;
         let (sends, checked) = outgoing_each(&around, count, of);
@@ -225,7 +213,7 @@ impl Starting<Neighbours<'_>> {
     /// `Argument` if there are not as many messages, or places, as neighbours, or if the communicator has no
     /// topology; an error if an MPI call fails. The other errors are those of [`finish`](Pending::finish).
     #[doc(alias = "start_neighbour_all_to_all_varcount_packed")]
-    pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>, Error>
+    pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>>
     where
         S: Message,
         R: Place,
@@ -244,7 +232,7 @@ impl<C: Handle> Starting<&Comm<C>> {
     /// intercommunicator; an error if an MPI call fails. The other errors are those of
     /// [`finish`](Pending::finish).
     #[doc(alias = "start_all_to_all_varcount_packed")]
-    pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>, Error>
+    pub fn all_to_all_into<'a, S, R>(self, messages: &[S], places: &'a mut [R]) -> Result<Pending<'a>>
     where
         S: Message,
         R: Place,
@@ -260,7 +248,7 @@ fn start_exchange<'a, S: Message, R: Place>(
     around: Around,
     messages: &[S],
     places: &'a mut [R],
-) -> Result<Pending<'a>, Error> {
+) -> Result<Pending<'a>> {
     let (sends, checked) = outgoing_each(&around, Some(messages.len()), |i| &messages[i]);
     let checked = checked.and_then(|()| around.ends.check_places(places.len()));
     if let Err(error) = checked {
@@ -274,16 +262,16 @@ fn start_exchange<'a, S: Message, R: Place>(
 }
 
 /// Receives a message that no place takes.
-fn discard(mpi: &Usable, from: Address) -> Result<(), Error> {
+fn discard(mpi: &Usable, from: Address) -> Result {
     matched_meanwhile(mpi, from)?.receive(mpi).map(|_| ())
 }
 
 impl State<()> for Started<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         Ok(Started::is_done(self, mpi))
     }
 
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result {
         Started::finish(*self, mpi)
     }
 }
@@ -294,7 +282,7 @@ fn outgoing_each<'m, S: Message + ?Sized + 'm>(
     around: &Around,
     count: Option<usize>,
     of: impl Fn(usize) -> &'m S,
-) -> (Vec<(Address, Carried<'m>)>, Result<(), Error>) {
+) -> (Vec<(Address, Carried<'m>)>, Result) {
     let checked = count.map_or(Ok(()), |count| around.ends.check_messages(count));
     let mut failed = Ok(());
     let sends = around.ends.sends.iter().map(|(at, to)| {

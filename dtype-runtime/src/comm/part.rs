@@ -4,7 +4,7 @@ use ::mpi::topology::CartesianCommunicator;
 
 use super::{Comm, Handle, Preparing, Redistribution};
 use crate::{
-    Error, MpiDatatype,
+    Error, MpiDatatype, Result,
     layout::{ArrayLike, ArrayLikeMut, Dimensions, Distributed, Part, shapes::refused},
     mpi::ready,
     transfer::members::intracommunicator,
@@ -46,7 +46,7 @@ impl<C: Handle> Comm<C> {
         &self,
         lengths: [usize; D],
         periodic: [bool; D],
-    ) -> Result<Comm<CartesianCommunicator>, Error> {
+    ) -> Result<Comm<CartesianCommunicator>> {
         intracommunicator(&ready()?, self.channel().communicator)?;
         let places = lengths.iter().fold(1usize, |places, length| places.saturating_mul(*length));
         if places != self.size() {
@@ -83,7 +83,7 @@ impl<C: Handle> Comm<C> {
         source: &S,
         to: &B,
         destination: &mut R,
-    ) -> Result<(), Error>
+    ) -> Result
     where
         T: MpiDatatype,
         A: Distributed<D> + ?Sized,
@@ -103,11 +103,7 @@ impl<C: Handle> Preparing<&Comm<C>> {
     /// `Argument`, on all ranks, if the parts are not those of arrays of equal sizes, if an element of the
     /// destination is in no part of the source, or in several, or if a part is not within the array;
     /// `Unsupported` on an intercommunicator; an error if an MPI call fails.
-    pub fn redistribute<T, const D: usize, A, B>(
-        self,
-        from: &A,
-        to: &B,
-    ) -> Result<Redistribution<T, D>, Error>
+    pub fn redistribute<T, const D: usize, A, B>(self, from: &A, to: &B) -> Result<Redistribution<T, D>>
     where
         T: MpiDatatype,
         A: Distributed<D> + ?Sized,

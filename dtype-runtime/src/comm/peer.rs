@@ -11,7 +11,7 @@ use super::{
     pending::{AwaitedPlace, AwaitedValue, State},
 };
 use crate::{
-    Error, FromMessage, Wire,
+    Error, FromMessage, Result, Wire,
     message::fixed,
     mpi::{Usable, ready},
     transfer::{
@@ -94,16 +94,16 @@ impl<'c> Peer<'c> {
         self
     }
 
-    pub(super) fn destination(&self, mpi: &Usable) -> Result<Address, Error> {
+    pub(super) fn destination(&self, mpi: &Usable) -> Result<Address> {
         self.channel.address(mpi, Some(self.rank), Some(self.options.tag.unwrap_or_default()))
     }
 
-    pub(super) fn source(&self, mpi: &Usable) -> Result<Address, Error> {
+    pub(super) fn source(&self, mpi: &Usable) -> Result<Address> {
         self.channel.address(mpi, Some(self.rank), self.options.tag)
     }
 
     /// Returns the address of messages of any size, which are not those of the wire of segments.
-    fn source_of_any_size(&self, mpi: &Usable) -> Result<Address, Error> {
+    fn source_of_any_size(&self, mpi: &Usable) -> Result<Address> {
         if self.options.wire == Wire::Segments { Err(OF_ANY_SIZE) } else { self.source(mpi) }
     }
 
@@ -117,7 +117,7 @@ impl<'c> Peer<'c> {
     #[doc(alias = "send_packed")]
     #[doc(alias = "send_over")]
     #[doc(alias = "send_message")]
-    pub fn send<M: Message + ?Sized>(&self, message: &M) -> Result<(), Error> {
+    pub fn send<M: Message + ?Sized>(&self, message: &M) -> Result {
         let mpi = &ready()?;
         let to = self.destination(mpi)?;
         let Options { wire, is_synchronous, .. } = self.options;
@@ -156,7 +156,7 @@ impl<'c> Peer<'c> {
     /// been received, and there is no value. Otherwise those of [`send`](Self::send).
     #[doc(alias = "receive_message")]
     #[doc(alias = "receive_values")]
-    pub fn receive<T: FromMessage>(&self) -> Result<T, Error> {
+    pub fn receive<T: FromMessage>(&self) -> Result<T> {
         let mpi = &ready()?;
         value(mpi, self.options.wire, self.source(mpi)?).map(|(value, _)| value)
     }
@@ -173,7 +173,7 @@ impl<'c> Peer<'c> {
     #[doc(alias = "receive_values_into")]
     #[doc(alias = "receive_over")]
     #[doc(alias = "receive_message_into")]
-    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<(), Error> {
+    pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result {
         let mpi = &ready()?;
         place.incoming().receive(mpi, self.options.wire, self.source(mpi)?).map(|_| ())
     }
@@ -184,7 +184,7 @@ impl<'c> Peer<'c> {
     /// The errors of [`receive`](Self::receive).
     #[doc(alias = "immediate_receive_message")]
     #[doc(alias = "immediate_receive_values")]
-    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<T>, Error> {
+    pub fn try_receive<T: FromMessage>(&self) -> Result<Option<T>> {
         let mpi = &ready()?;
         Ok(arrived_value(mpi, self.source_of_any_size(mpi)?)?.map(|(value, _)| value))
     }
@@ -194,7 +194,7 @@ impl<'c> Peer<'c> {
     /// # Errors
     /// `Argument` if the rank or the tag is out of range; `Unsupported` on the wire of segments; an error if
     /// an MPI call fails.
-    pub fn probe(&self) -> Result<Option<Arrived<'c>>, Error> {
+    pub fn probe(&self) -> Result<Option<Arrived<'c>>> {
         let mpi = &ready()?;
         Arrived::look_for(mpi, self.channel, self.source_of_any_size(mpi)?)
     }
@@ -206,7 +206,7 @@ impl<'c> Peer<'c> {
     /// The errors of [`receive_into`](Self::receive_into). The message has been sent nevertheless. Before it
     /// is sent: `Argument` if the rank or the tag is out of range; `Unsupported` on the wire of segments.
     #[doc(alias = "send_receive_replace")]
-    pub fn swap<M: Message + Place + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
+    pub fn swap<M: Message + Place + ?Sized>(&self, message: &mut M) -> Result {
         let mpi = &ready()?;
         let Options { wire, is_synchronous, .. } = self.options;
         if wire == Wire::Segments {
@@ -233,7 +233,7 @@ impl<'c> Peer<'c> {
 }
 
 /// Receives a value, and returns the address of its sender.
-pub(super) fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, Address), Error> {
+pub(super) fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> Result<(T, Address)> {
     if !is_nothing_awaited() && wire != Wire::Segments {
         return value_of(mpi, Waiting::new(mpi, from, T::KEPT)?.wait(mpi)?);
     }
@@ -255,10 +255,7 @@ pub(super) fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> 
 
 /// Receives a value if a message has arrived that no started receive takes, and returns the address of its
 /// sender.
-pub(super) fn arrived_value<T: FromMessage>(
-    mpi: &Usable,
-    from: Address,
-) -> Result<Option<(T, Address)>, Error> {
+pub(super) fn arrived_value<T: FromMessage>(mpi: &Usable, from: Address) -> Result<Option<(T, Address)>> {
     if !is_nothing_awaited() {
         let waiting = Waiting::new(mpi, from, T::KEPT)?;
         return if waiting.is_done(mpi) { value_of(mpi, waiting.wait(mpi)?).map(Some) } else { Ok(None) };
@@ -276,7 +273,7 @@ pub struct Arrived<'c> {
 }
 
 impl<'c> Arrived<'c> {
-    pub(super) fn look_for(mpi: &Usable, channel: Channel, from: Address) -> Result<Option<Self>, Error> {
+    pub(super) fn look_for(mpi: &Usable, channel: Channel, from: Address) -> Result<Option<Self>> {
         let (sender, size) = loop {
             if !is_nothing_awaited() {
                 progress(mpi);
@@ -312,7 +309,7 @@ impl<'c> Arrived<'c> {
     /// # Errors
     /// `Size` if the message does not consist of whole values.
     #[doc(alias = "count_of")]
-    pub fn count<T: crate::MpiDatatype>(&self) -> Result<usize, Error> {
+    pub fn count<T: crate::MpiDatatype>(&self) -> Result<usize> {
         match self.size.checked_rem(T::FACTS.wire_size) {
             Some(0) => Ok(self.size / T::FACTS.wire_size),
             None if self.size == 0 => Ok(0),
@@ -333,7 +330,7 @@ impl<'c> Starting<Peer<'c>> {
     /// # Errors
     /// The errors of [`Peer::send`].
     #[doc(alias = "immediate_send")]
-    pub fn send<M: Message + ?Sized>(&self, message: &M) -> Result<Pending<'static>, Error> {
+    pub fn send<M: Message + ?Sized>(&self, message: &M) -> Result<Pending<'static>> {
         let mpi = &ready()?;
         let Options { wire, is_synchronous, .. } = self.0.options;
         let to = self.0.destination(mpi)?;
@@ -349,7 +346,7 @@ impl<'c> Starting<Peer<'c>> {
     /// # Errors
     /// The errors of [`Peer::receive`], from [`finish`](Pending::finish).
     #[doc(alias = "immediate_receive")]
-    pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>, Error> {
+    pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>> {
         let mpi = &ready()?;
         let from = self.0.source_of_any_size(mpi)?;
         Ok(Pending::new(AwaitedValue::new(mpi, from, |value, _| value)?))
@@ -361,7 +358,7 @@ impl<'c> Starting<Peer<'c>> {
     /// # Errors
     /// The errors of [`Peer::receive_into`], from [`finish`](Pending::finish).
     #[doc(alias = "immediate_receive_into")]
-    pub fn receive_into<'a, M: Place + ?Sized>(&self, place: &'a mut M) -> Result<Pending<'a>, Error>
+    pub fn receive_into<'a, M: Place + ?Sized>(&self, place: &'a mut M) -> Result<Pending<'a>>
     where
         'c: 'a,
     {
@@ -376,12 +373,12 @@ impl<'c> Starting<Peer<'c>> {
 struct Sent(Request);
 
 impl State<()> for Sent {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         progress(mpi);
         self.0.is_sent(mpi, false)
     }
 
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
         meanwhile(mpi, || self.0.is_sent(mpi, false))
     }
 }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::{
-    Error, FromMessage,
+    FromMessage, Result,
     mpi::{Usable, ready},
     transfer::{
         address::Address,
@@ -25,10 +25,10 @@ pub struct Pending<'a, T = ()> {
 /// The state of a transfer.
 pub(super) trait State<T> {
     /// Makes progress without waiting. Returns `true` if `finish` would not wait.
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error>;
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool>;
 
     /// Waits for the transfer.
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<T, Error>;
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<T>;
 }
 
 impl<'a, T> Pending<'a, T> {
@@ -42,7 +42,7 @@ impl<'a, T> Pending<'a, T> {
     ///
     /// # Errors
     /// If an MPI call fails, and after `MPI_Finalize`.
-    pub fn is_done(&mut self) -> Result<bool, Error> {
+    pub fn is_done(&mut self) -> Result<bool> {
         let mpi = &ready()?;
         self.state.is_done(mpi)
     }
@@ -51,7 +51,7 @@ impl<'a, T> Pending<'a, T> {
     ///
     /// # Errors
     /// The errors of the call that started the transfer.
-    pub fn finish(self) -> Result<T, Error> {
+    pub fn finish(self) -> Result<T> {
         let mpi = &ready()?;
         self.state.finish(mpi)
     }
@@ -66,7 +66,7 @@ pub(super) struct AwaitedValue<T, F> {
 }
 
 impl<T: FromMessage, F> AwaitedValue<T, F> {
-    pub(super) fn new<R>(mpi: &Usable, from: Address, then: F) -> Result<Self, Error>
+    pub(super) fn new<R>(mpi: &Usable, from: Address, then: F) -> Result<Self>
     where
         F: FnOnce(T, Address) -> R,
     {
@@ -75,11 +75,11 @@ impl<T: FromMessage, F> AwaitedValue<T, F> {
 }
 
 impl<T: FromMessage, R, F: FnOnce(T, Address) -> R> State<R> for AwaitedValue<T, F> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         Ok(self.waiting.is_done(mpi))
     }
 
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<R, Error> {
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<R> {
         let (value, sender) = value_of(mpi, self.waiting.wait(mpi)?)?;
         Ok((self.then)(value, sender))
     }
@@ -89,12 +89,12 @@ impl<T: FromMessage, R, F: FnOnce(T, Address) -> R> State<R> for AwaitedValue<T,
 pub(super) struct AwaitedPlace<'a, F>(pub Receiving<'a>, pub F);
 
 impl<R, F: FnOnce(Address) -> R> State<R> for AwaitedPlace<'_, F> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         progress(mpi);
         Ok(self.0.advance(mpi))
     }
 
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<R, Error> {
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<R> {
         meanwhile(mpi, || Ok(self.0.advance(mpi)))?;
         Ok((self.1)(self.0.outcome()?))
     }

@@ -15,7 +15,7 @@ use super::{
     pending::{AwaitedPlace, State},
 };
 use crate::{
-    Error, Wire,
+    Error, Result, Wire,
     mpi::{Usable, ready},
     transfer::{
         address::Address,
@@ -58,7 +58,7 @@ impl Preparing<Peer<'_>> {
     /// other wires than [`Wire::Auto`] and [`Wire::Packed`]; an error if an MPI call fails, and if there is
     /// no memory for the buffer.
     #[doc(alias = "prepare_send_packed")]
-    pub fn send<M: Message + ?Sized>(self, message: &M) -> Result<PreparedSend, Error> {
+    pub fn send<M: Message + ?Sized>(self, message: &M) -> Result<PreparedSend> {
         let mpi = &ready()?;
         let Options { wire, is_synchronous, .. } = self.0.options;
         is_packed(wire)?;
@@ -78,7 +78,7 @@ impl Preparing<Peer<'_>> {
     /// # Errors
     /// The errors of [`send`](Self::send).
     #[doc(alias = "prepare_receive_packed")]
-    pub fn receive_into<M: Message + ?Sized>(self, place: &M) -> Result<PreparedReceive, Error> {
+    pub fn receive_into<M: Message + ?Sized>(self, place: &M) -> Result<PreparedReceive> {
         let mpi = &ready()?;
         is_packed(self.0.options.wire)?;
         let (from, size) = (self.0.source(mpi)?, place.carried(false)?.packed_size());
@@ -87,14 +87,14 @@ impl Preparing<Peer<'_>> {
     }
 }
 
-fn receives(mpi: &Usable, size: usize, from: Address) -> Result<Persistent, Error> {
+fn receives(mpi: &Usable, size: usize, from: Address) -> Result<Persistent> {
     let mut request = Persistent::on_live(mpi, from.communicator)?;
     request.add_receive(mpi, size, from)?;
     Ok(request)
 }
 
 /// Checks that messages on a wire are packed bytes.
-fn is_packed(wire: Wire) -> Result<(), Error> {
+fn is_packed(wire: Wire) -> Result {
     let name = match wire {
         Wire::Auto | Wire::Packed => return Ok(()),
         Wire::Typed => "typed",
@@ -117,7 +117,7 @@ impl PreparedSend {
     ///
     /// # Errors
     /// The errors of [`start`](Self::start).
-    pub fn run<M: Message + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
+    pub fn run<M: Message + ?Sized>(&mut self, message: &M) -> Result {
         self.start(message)?.finish()
     }
 
@@ -127,7 +127,7 @@ impl PreparedSend {
     /// # Errors
     /// `Size` if the message has another packed size than the one that was prepared; `State` if the
     /// communicator has been freed, unless the library keeps it; an error if an MPI call fails.
-    pub fn start<M: Message + ?Sized>(&mut self, message: &M) -> Result<Pending<'_>, Error> {
+    pub fn start<M: Message + ?Sized>(&mut self, message: &M) -> Result<Pending<'_>> {
         let mpi = &ready()?;
         let message = message.carried(false)?;
         self.request.settle(mpi)?;
@@ -144,12 +144,12 @@ impl PreparedSend {
 struct Sending<'a>(&'a mut Persistent);
 
 impl State<()> for Sending<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         progress(mpi);
         self.0.is_done(mpi)
     }
 
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result {
         meanwhile(mpi, || self.0.is_done(mpi))
     }
 }
@@ -168,7 +168,7 @@ impl PreparedReceive {
     ///
     /// # Errors
     /// The errors of [`start`](Self::start), and those of [`Peer::receive_into`].
-    pub fn run<M: Place + ?Sized>(&mut self, place: &mut M) -> Result<(), Error> {
+    pub fn run<M: Place + ?Sized>(&mut self, place: &mut M) -> Result {
         self.start(place)?.finish()
     }
 
@@ -180,7 +180,7 @@ impl PreparedReceive {
     /// `Size` if the place has another packed size than the one that was prepared; `State` if the
     /// communicator has been freed, unless the library keeps it; an error if an MPI call fails. The errors of
     /// [`Peer::receive_into`] are those of [`finish`](Pending::finish).
-    pub fn start<'a, M: Place + ?Sized>(&'a mut self, place: &'a mut M) -> Result<Pending<'a>, Error> {
+    pub fn start<'a, M: Place + ?Sized>(&'a mut self, place: &'a mut M) -> Result<Pending<'a>> {
         let mpi = &ready()?;
         let mut place = place.incoming();
         if let Ok(exact) = place.split() {
@@ -216,12 +216,12 @@ struct Receiving<'a> {
 }
 
 impl State<()> for Receiving<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         progress(mpi);
         self.request.is_done(mpi)
     }
 
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
         let Self { request, descriptions, place } = &mut *self;
         meanwhile(mpi, || request.is_done(mpi))?;
         let value = place.split().map_or(1, |exact| exact.step());
@@ -264,7 +264,7 @@ impl<C: Handle> Preparing<&Comm<C>> {
     /// `Argument` if there are not as many messages, or places, as ranks; `Elsewhere` if another rank has an
     /// error; `Unsupported` on an intercommunicator; an error if an MPI call fails.
     #[doc(alias = "prepare_all_to_all_varcount_packed")]
-    pub fn all_to_all_into<S, R>(self, messages: &[S], places: &[R]) -> Result<PreparedExchange, Error>
+    pub fn all_to_all_into<S, R>(self, messages: &[S], places: &[R]) -> Result<PreparedExchange>
     where
         S: Message,
         R: Message,
@@ -282,7 +282,7 @@ impl Preparing<Neighbours<'_>> {
     /// `Argument` if there are not as many messages, or places, as neighbours, or if the communicator has no
     /// topology; `Elsewhere` if another rank has an error; an error if an MPI call fails.
     #[doc(alias = "prepare_neighbour_all_to_all_varcount_packed")]
-    pub fn all_to_all_into<S, R>(self, messages: &[S], places: &[R]) -> Result<PreparedExchange, Error>
+    pub fn all_to_all_into<S, R>(self, messages: &[S], places: &[R]) -> Result<PreparedExchange>
     where
         S: Message,
         R: Message,
@@ -302,8 +302,8 @@ impl PreparedExchange {
         around: Around,
         messages: &[S],
         places: &[R],
-    ) -> Result<Self, Error> {
-        fn sizes<M: Message>(messages: &[M]) -> Result<Vec<usize>, Error> {
+    ) -> Result<Self> {
+        fn sizes<M: Message>(messages: &[M]) -> Result<Vec<usize>> {
             messages.iter().map(|message| Ok(message.carried(false)?.packed_size())).collect()
         }
         let sizes = sizes(messages).and_then(|own| Ok([own, sizes(places)?]));
@@ -318,7 +318,7 @@ impl PreparedExchange {
     /// message, or a place, has another size: then empty messages are sent. `Size` if a rank sent another
     /// number of bytes than is received here, or has an error: then nothing has been written. `Value` if a
     /// rank sent invalid values: then earlier messages have been written. An error if an MPI call fails.
-    pub fn run<S: Message, R: Place>(&mut self, messages: &[S], places: &mut [R]) -> Result<(), Error> {
+    pub fn run<S: Message, R: Place>(&mut self, messages: &[S], places: &mut [R]) -> Result {
         self.start(messages, places)?.finish()
     }
 
@@ -332,7 +332,7 @@ impl PreparedExchange {
         &'a mut self,
         messages: &[S],
         places: &'a mut [R],
-    ) -> Result<Pending<'a>, Error> {
+    ) -> Result<Pending<'a>> {
         let mpi = &ready()?;
         let messages = carried_each(messages);
         let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
@@ -348,12 +348,12 @@ struct Exchanging<'a> {
 }
 
 impl State<()> for Exchanging<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         progress(mpi);
         self.exchange.is_done(mpi)
     }
 
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
         let places = &mut mem::take(&mut self.places);
         self.exchange.finish(mpi, places)
     }

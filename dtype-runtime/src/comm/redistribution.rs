@@ -12,7 +12,7 @@ use super::{
     pending::State,
 };
 use crate::{
-    Error, MpiDatatype,
+    Error, MpiDatatype, Result,
     layout::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed,
         distributed::{IndexSet, OwnPart, Positions, Whole},
@@ -59,7 +59,7 @@ pub struct Redistribution<T, const D: usize> {
 
 impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// Plans a redistribution: see [`Preparing::redistribute`](super::Preparing::redistribute).
-    pub(super) fn new<C, A, B>(communicator: &Comm<C>, from: &A, to: &B) -> Result<Self, Error>
+    pub(super) fn new<C, A, B>(communicator: &Comm<C>, from: &A, to: &B) -> Result<Self>
     where
         C: Handle,
         A: Distributed<D> + ?Sized,
@@ -90,7 +90,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         [own, ranks]: [usize; 2],
         mut moves: Moves<T, D>,
         peer: impl Fn(usize) -> Address,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         for (j, destination) in all.to[own].iter().enumerate() {
             covered_once(&all.from, destination, own, j)?;
         }
@@ -134,7 +134,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// destination are different numbers of arrays; `Size` if a rank sends another number of elements, or has
     /// an error; `Value` if it sends an invalid value; an error if an MPI call fails. After an error, some
     /// elements may have been written.
-    pub fn run<S, R>(&mut self, source: &S, destination: &mut R) -> Result<(), Error>
+    pub fn run<S, R>(&mut self, source: &S, destination: &mut R) -> Result
     where
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
@@ -148,7 +148,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     ///
     /// # Errors
     /// The errors of [`run`](Self::run); `Argument` for another number of arrays.
-    pub fn run_all<S, R>(&mut self, sources: &[&S], destinations: &mut [&mut R]) -> Result<(), Error>
+    pub fn run_all<S, R>(&mut self, sources: &[&S], destinations: &mut [&mut R]) -> Result
     where
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
@@ -173,7 +173,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     ///
     /// # Errors
     /// The errors of [`run`](Self::run).
-    pub fn start<'a, S, R>(&'a mut self, source: &S, destination: &'a mut R) -> Result<Pending<'a>, Error>
+    pub fn start<'a, S, R>(&'a mut self, source: &S, destination: &'a mut R) -> Result<Pending<'a>>
     where
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
@@ -194,7 +194,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     }
 
     /// Returns the places of arrays, of which there must be one for each part.
-    fn places<S, R>(&self, sources: &[&S], destinations: &mut [&mut R]) -> Result<[Vec<Place>; 2], Error>
+    fn places<S, R>(&self, sources: &[&S], destinations: &mut [&mut R]) -> Result<[Vec<Place>; 2]>
     where
         S: ArrayLike<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
         R: ArrayLikeMut<T, Dimensions<D>, Mismatch: Into<Error>> + ?Sized,
@@ -215,7 +215,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
     /// # Safety
     /// 1. The arrays at the places `to` are borrowed mutably.
     /// 2. The arrays at the places `from` are borrowed, and are others.
-    unsafe fn start_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result<(), Error> {
+    unsafe fn start_at(&mut self, mpi: &Usable, from: &[Place], to: &[Place]) -> Result {
         self.moves.start(mpi, same_copies(from, to)?, from)?;
         // SAFETY: 1 and 2.
         unsafe { self.moves.copy(from, to) }
@@ -223,7 +223,7 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
 }
 
 /// Returns the number of global arrays, which must be the same on both sides.
-fn same_copies(from: &[Place], to: &[Place]) -> Result<usize, Error> {
+fn same_copies(from: &[Place], to: &[Place]) -> Result<usize> {
     let mut copies = from.iter().chain(to).map(|place| place.copies);
     let arrays = copies.next().unwrap_or(1);
     match copies.find(|other| *other != arrays) {
@@ -235,7 +235,7 @@ fn same_copies(from: &[Place], to: &[Place]) -> Result<usize, Error> {
     }
 }
 
-fn same_number(what: &str, found: usize, parts: usize) -> Result<(), Error> {
+fn same_number(what: &str, found: usize, parts: usize) -> Result {
     if found == parts {
         return Ok(());
     }
@@ -266,7 +266,7 @@ struct Parts<const D: usize> {
 
 impl<const D: usize> Parts<D> {
     /// Reads the numbers of all ranks.
-    fn read(told: &[Vec<u64>]) -> Result<Self, Error> {
+    fn read(told: &[Vec<u64>]) -> Result<Self> {
         let (mut gsizes, mut all) = (None, Self { from: Vec::new(), to: Vec::new() });
         for (rank, numbers) in told.iter().enumerate() {
             if numbers.first() == Some(&FAILED) {
@@ -332,7 +332,7 @@ fn covered_once<const D: usize>(
     destination: &IndexSet<D>,
     own: usize,
     number: usize,
-) -> Result<(), Error> {
+) -> Result {
     let sources =
         from.iter().enumerate().flat_map(|(rank, parts)| parts.iter().map(move |part| (rank, part)));
     let sources: Vec<_> = sources
@@ -373,11 +373,11 @@ struct Moving<'a, T, const D: usize> {
 }
 
 impl<T: MpiDatatype, const D: usize> State<()> for Moving<'_, T, D> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         self.redistribution.moves.is_done(mpi)
     }
 
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result {
         // SAFETY: 1, since the guard borrows the destination mutably.
         unsafe { self.redistribution.moves.finish(mpi, &self.to) }
     }

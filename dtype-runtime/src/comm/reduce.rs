@@ -2,7 +2,7 @@
 
 use super::{Comm, Handle};
 use crate::{
-    Error, MpiDatatype,
+    Error, MpiDatatype, Result,
     message::unsendable,
     mpi::ready,
     transfer::{
@@ -109,7 +109,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Argument` if there is no such root; otherwise those of [`all_reduce`](Self::all_reduce).
     #[doc(alias = "reduce_with")]
-    pub fn reduce<M, F>(&self, root: usize, values: &M, combine: F) -> Result<Option<M::Output>, Error>
+    pub fn reduce<M, F>(&self, root: usize, values: &M, combine: F) -> Result<Option<M::Output>>
     where
         M: Operand + ?Sized,
         F: Fn(&M::Element, &M::Element) -> M::Element + Sync,
@@ -123,13 +123,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// `Argument` if there is no such root; otherwise those of [`all_reduce_into`](Self::all_reduce_into).
     #[doc(alias = "reduce_into_with")]
-    pub fn reduce_into<T, F>(
-        &self,
-        root: usize,
-        values: &[T],
-        into: Option<&mut [T]>,
-        combine: F,
-    ) -> Result<(), Error>
+    pub fn reduce_into<T, F>(&self, root: usize, values: &[T], into: Option<&mut [T]>, combine: F) -> Result
     where
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,
@@ -149,7 +143,7 @@ impl<C: Handle> Comm<C> {
     /// or `Value` if a rank sends an invalid value; `Unsupported` on an intercommunicator; an error if an MPI
     /// call fails. A panic of the function on this rank continues after the call.
     #[doc(alias = "all_reduce_with")]
-    pub fn all_reduce<M, F>(&self, values: &M, combine: F) -> Result<M::Output, Error>
+    pub fn all_reduce<M, F>(&self, values: &M, combine: F) -> Result<M::Output>
     where
         M: Operand + ?Sized,
         F: Fn(&M::Element, &M::Element) -> M::Element + Sync,
@@ -163,7 +157,7 @@ impl<C: Handle> Comm<C> {
     /// `Size` if `into` has another length than `values`; otherwise those of
     /// [`all_reduce`](Self::all_reduce). After an error, nothing has been written.
     #[doc(alias = "all_reduce_into_with")]
-    pub fn all_reduce_into<T, F>(&self, values: &[T], into: &mut [T], combine: F) -> Result<(), Error>
+    pub fn all_reduce_into<T, F>(&self, values: &[T], into: &mut [T], combine: F) -> Result
     where
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,
@@ -177,7 +171,7 @@ impl<C: Handle> Comm<C> {
     /// The errors of [`all_reduce`](Self::all_reduce).
     #[doc(alias = "scan_with")]
     #[doc(alias = "inclusive_scan")]
-    pub fn scan<M, F>(&self, values: &M, combine: F) -> Result<M::Output, Error>
+    pub fn scan<M, F>(&self, values: &M, combine: F) -> Result<M::Output>
     where
         M: Operand + ?Sized,
         F: Fn(&M::Element, &M::Element) -> M::Element + Sync,
@@ -191,7 +185,7 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// The errors of [`all_reduce_into`](Self::all_reduce_into).
     #[doc(alias = "scan_into_with")]
-    pub fn scan_into<T, F>(&self, values: &[T], into: &mut [T], combine: F) -> Result<(), Error>
+    pub fn scan_into<T, F>(&self, values: &[T], into: &mut [T], combine: F) -> Result
     where
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,
@@ -207,7 +201,7 @@ impl<C: Handle> Comm<C> {
     #[doc(alias = "exscan_with")]
     #[doc(alias = "exclusive_scan")]
     #[doc(alias = "exclusive_scan_with")]
-    pub fn scan_before<M, F>(&self, values: &M, combine: F) -> Result<Option<M::Output>, Error>
+    pub fn scan_before<M, F>(&self, values: &M, combine: F) -> Result<Option<M::Output>>
     where
         M: Operand + ?Sized,
         F: Fn(&M::Element, &M::Element) -> M::Element + Sync,
@@ -217,13 +211,13 @@ impl<C: Handle> Comm<C> {
     }
 
     /// Returns the kind of a reduction to a root.
-    fn to(&self, root: usize) -> Result<Kind, Error> {
+    fn to(&self, root: usize) -> Result<Kind> {
         let mpi = &ready()?;
         let Rooted { rank, is_here, .. } = Rooted::at(self.members(mpi), root, self.rank())?;
         Ok(Kind::To { rank, is_here })
     }
 
-    fn reduced<M, F>(&self, kind: Kind, values: &M, combine: F) -> Result<Option<M::Output>, Error>
+    fn reduced<M, F>(&self, kind: Kind, values: &M, combine: F) -> Result<Option<M::Output>>
     where
         M: Operand + ?Sized,
         F: Fn(&M::Element, &M::Element) -> M::Element + Sync,
@@ -235,7 +229,7 @@ impl<C: Handle> Comm<C> {
         Ok(if has_result { M::output(results) } else { None })
     }
 
-    fn reduced_into<T, F>(&self, kind: Kind, values: &[T], into: &mut [T], combine: F) -> Result<(), Error>
+    fn reduced_into<T, F>(&self, kind: Kind, values: &[T], into: &mut [T], combine: F) -> Result
     where
         T: MpiDatatype + Clone + Send + Sync,
         F: Fn(&T, &T) -> T + Sync,

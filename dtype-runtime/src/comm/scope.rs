@@ -9,7 +9,7 @@ use std::{
 
 use super::{Comm, Handle, Message, Peer, Place};
 use crate::{
-    Error, Wire,
+    Result, Wire,
     mpi::ready,
     transfer::{
         carried::Carried, incoming::Receiving, request::Request, unwinding::end_of_run, waiting::meanwhile,
@@ -49,9 +49,9 @@ impl<C: Handle> Comm<C> {
     /// # Errors
     /// The error of the function; otherwise the first error of a transfer: those of
     /// [`Peer::send`] and [`Peer::receive_into`].
-    pub fn scope<'env, T, F>(&'env self, function: F) -> Result<T, Error>
+    pub fn scope<'env, T, F>(&'env self, function: F) -> Result<T>
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, C>) -> Result<T, Error>,
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, C>) -> Result<T>,
     {
         let mpi = &ready()?;
         let transfers = ManuallyDrop::new(RefCell::default());
@@ -143,7 +143,7 @@ impl<'scope> ScopedPeer<'scope> {
     ///
     /// # Errors
     /// The errors of [`Peer::send`].
-    pub fn send<M: Message + ?Sized>(&self, message: &'scope M) -> Result<(), Error> {
+    pub fn send<M: Message + ?Sized>(&self, message: &'scope M) -> Result {
         let mpi = &ready()?;
         let message = message.carried(false)?;
         let to = self.peer.destination(mpi)?;
@@ -159,7 +159,7 @@ impl<'scope> ScopedPeer<'scope> {
     /// # Errors
     /// `Argument` if the rank or the tag is out of range; an error if an MPI call fails. The errors of
     /// [`Peer::receive_into`] are those of the scope.
-    pub fn receive_into<M: Place + ?Sized>(&self, place: &'scope mut M) -> Result<(), Error> {
+    pub fn receive_into<M: Place + ?Sized>(&self, place: &'scope mut M) -> Result {
         let mpi = &ready()?;
         let from = self.peer.source(mpi)?;
         let receiving = Receiving::start(mpi, place.incoming(), self.peer.options.wire, from)?;

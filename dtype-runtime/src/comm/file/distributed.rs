@@ -6,7 +6,7 @@ use super::{
     selection::{Run, Selection},
 };
 use crate::{
-    Error, Layout, MpiDatatype, View, ViewMut,
+    Error, Layout, MpiDatatype, Result, View, ViewMut,
     layout::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed, distributed::Local, region::Region, source::Place,
     },
@@ -34,7 +34,7 @@ impl File {
     ///
     /// # Errors
     /// The errors of [`FileAt::write`].
-    pub fn write<T, const D: usize, P, S>(&mut self, own: &P, array: &S) -> Result<(), Error>
+    pub fn write<T, const D: usize, P, S>(&mut self, own: &P, array: &S) -> Result
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
@@ -48,7 +48,7 @@ impl File {
     ///
     /// # Errors
     /// The errors of [`FileAt::read`].
-    pub fn read<T, const D: usize, P, R>(&mut self, own: &P, array: &mut R) -> Result<(), Error>
+    pub fn read<T, const D: usize, P, R>(&mut self, own: &P, array: &mut R) -> Result
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
@@ -68,7 +68,7 @@ impl FileAt<'_> {
     /// # Errors
     /// The errors of [`File::write_at_all`]; `Argument` if the array has other sizes than the part, if this
     /// rank has several parts, or if a part has more than 2²⁷ short runs.
-    pub fn write<T, const D: usize, P, S>(self, own: &P, array: &S) -> Result<(), Error>
+    pub fn write<T, const D: usize, P, S>(self, own: &P, array: &S) -> Result
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
@@ -82,7 +82,7 @@ impl FileAt<'_> {
     ///
     /// # Errors
     /// The errors of [`write`](Self::write).
-    pub fn write_all<T, const D: usize, P, S>(self, own: &P, arrays: &[&S]) -> Result<(), Error>
+    pub fn write_all<T, const D: usize, P, S>(self, own: &P, arrays: &[&S]) -> Result
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
@@ -108,7 +108,7 @@ impl FileAt<'_> {
     /// # Errors
     /// The errors of [`write`](Self::write) and [`File::read_at`]. With several parts, earlier ones may have
     /// been written.
-    pub fn read<T, const D: usize, P, R>(self, own: &P, array: &mut R) -> Result<(), Error>
+    pub fn read<T, const D: usize, P, R>(self, own: &P, array: &mut R) -> Result
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
@@ -122,7 +122,7 @@ impl FileAt<'_> {
     ///
     /// # Errors
     /// The errors of [`read`](Self::read).
-    pub fn read_all<T, const D: usize, P, R>(self, own: &P, arrays: &mut [&mut R]) -> Result<(), Error>
+    pub fn read_all<T, const D: usize, P, R>(self, own: &P, arrays: &mut [&mut R]) -> Result
     where
         T: MpiDatatype,
         P: Distributed<D> + ?Sized,
@@ -146,10 +146,10 @@ impl FileAt<'_> {
 
 /// Returns the parts with the places of their arrays.
 fn placed<T: MpiDatatype, const D: usize, M: Into<Error>>(
-    locals: Result<Vec<Local<T, D>>, Error>,
+    locals: Result<Vec<Local<T, D>>>,
     arrays: usize,
     place: impl FnMut(usize, &Region<'_>) -> Result<Place, M>,
-) -> Result<Vec<Placed<T, D>>, Error> {
+) -> Result<Vec<Placed<T, D>>> {
     let locals = locals?;
     let places = Local::places(&locals, arrays, place)?;
     Ok(locals.into_iter().zip(places).collect())
@@ -163,9 +163,9 @@ impl File {
         &mut self,
         mpi: &Usable,
         offset: u64,
-        parts: Result<Vec<Placed<T, D>>, Error>,
-        mut transfer: impl FnMut(Seen<'_>, Option<Vec<Run>>, Option<&Placed<T, D>>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        parts: Result<Vec<Placed<T, D>>>,
+        mut transfer: impl FnMut(Seen<'_>, Option<Vec<Run>>, Option<&Placed<T, D>>) -> Result,
+    ) -> Result {
         let own = self.bytes().and_then(|file| {
             let parts = parts?;
             let sizes = parts.iter().map(|(local, _)| local.there.region().array_elements());

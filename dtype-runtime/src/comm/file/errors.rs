@@ -6,7 +6,7 @@ use ::mpi::ffi::{self, MPI_Datatype};
 
 use crate::mpi::Usable;
 use crate::{
-    Error,
+    Error, Result,
     mpi::{checked, class_of, true_code, without_communicator},
 };
 
@@ -22,7 +22,7 @@ pub(super) fn quietly(mpi: &Usable, call: impl FnOnce() -> c_int) -> c_int {
 
 /// Returns the error of a call on a file, with its path. MPICH passes codes of one rank to the others, where
 /// `MPI_Error_string` does not know them. All ranks know the class.
-pub(super) fn of_file(mpi: &Usable, path: &Path, name: &'static str, code: c_int) -> Result<(), Error> {
+pub(super) fn of_file(mpi: &Usable, path: &Path, name: &'static str, code: c_int) -> Result {
     checked(mpi, name, class_of(mpi, true_code(code)))
         .map_err(|error| refused(path, Error::from(error).to_string()))
 }

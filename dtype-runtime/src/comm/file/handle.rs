@@ -22,7 +22,7 @@ use super::{
 };
 use crate::mpi::{Usable, ready};
 use crate::{
-    Error,
+    Error, Result,
     layout::LayoutDatatype,
     mpi::SUCCESS,
     transfer::{agreement::least_and_greatest, attach::Companion, request::Request},
@@ -114,7 +114,7 @@ impl File {
     }
 
     /// Makes errors of later calls values (`MPI_ERRORS_RETURN`).
-    pub(super) fn return_errors(&self, mpi: &Usable) -> Result<(), Error> {
+    pub(super) fn return_errors(&self, mpi: &Usable) -> Result {
         // SAFETY: the file is open.
         self.call(mpi, "MPI_File_set_errhandler", |file| unsafe {
             mpi.MPI_File_set_errhandler(file, ffi::RSMPI_ERRORS_RETURN)
@@ -125,7 +125,7 @@ impl File {
     ///
     /// # Errors
     /// `File` if the call fails.
-    pub fn size(&self) -> Result<u64, Error> {
+    pub fn size(&self) -> Result<u64> {
         let mpi = &ready()?;
         let mut size: MPI_Offset = 0;
         // SAFETY: the file is open; there is room for a number.
@@ -139,7 +139,7 @@ impl File {
     /// # Errors
     /// `File`, on all ranks, if the ranks have different sizes, if the file system has no files of
     /// this size, or if the call fails.
-    pub fn set_size(&self, size: u64) -> Result<(), Error> {
+    pub fn set_size(&self, size: u64) -> Result {
         let mpi = &ready()?;
         let size = self.same(mpi, self.place(size, 0), size, "size")?;
         // SAFETY: the file is open.
@@ -153,7 +153,7 @@ impl File {
     ///
     /// # Errors
     /// `File`, on all ranks, if the call fails.
-    pub fn sync(&self) -> Result<(), Error> {
+    pub fn sync(&self) -> Result {
         let mpi = &ready()?;
         // SAFETY: the file is open.
         let written = self.call_all(mpi, "MPI_File_sync", |file| unsafe { mpi.MPI_File_sync(file) });
@@ -164,7 +164,7 @@ impl File {
     ///
     /// # Errors
     /// `File`, on all ranks, if the call fails.
-    pub fn close(mut self) -> Result<(), Error> {
+    pub fn close(mut self) -> Result {
         let mpi = &ready()?;
         let code = self.end(mpi);
         let closed = of_file(mpi, &self.path, "MPI_File_close", code);
@@ -172,22 +172,12 @@ impl File {
     }
 
     /// Makes a call on the file that transfers no bytes.
-    fn call(
-        &self,
-        mpi: &Usable,
-        name: &'static str,
-        call: impl FnOnce(MPI_File) -> c_int,
-    ) -> Result<(), Error> {
+    fn call(&self, mpi: &Usable, name: &'static str, call: impl FnOnce(MPI_File) -> c_int) -> Result {
         of_file(mpi, &self.path, name, quietly(mpi, || call(self.handle)))
     }
 
     /// Makes a call of all ranks that transfers no bytes.
-    fn call_all(
-        &self,
-        mpi: &Usable,
-        name: &'static str,
-        call: impl FnOnce(MPI_File) -> c_int,
-    ) -> Result<(), Error> {
+    fn call_all(&self, mpi: &Usable, name: &'static str, call: impl FnOnce(MPI_File) -> c_int) -> Result {
         settle(mpi);
         self.call(mpi, name, call)
     }
@@ -207,7 +197,7 @@ impl File {
     }
 
     /// Returns an offset for MPI, if the file system can have `size` bytes of a file there.
-    pub(super) fn place(&self, offset: u64, size: usize) -> Result<MPI_Offset, Error> {
+    pub(super) fn place(&self, offset: u64, size: usize) -> Result<MPI_Offset> {
         let (end, largest) = (offset.saturating_add(size as u64), self.largest);
         if end > largest {
             let reason =
@@ -239,7 +229,7 @@ impl File {
 
     /// Returns what this rank has prepared for a call of all ranks, or its result, if all ranks have theirs;
     /// otherwise an error on all ranks. All ranks must make this call.
-    pub(super) fn agreed<T>(&self, mpi: &Usable, own: Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn agreed<T>(&self, mpi: &Usable, own: Result<T>) -> Result<T> {
         self.agreed_on(mpi, own.map(|own| (own, [0; 2]))).map(|(own, _)| own)
     }
 
@@ -247,19 +237,13 @@ impl File {
     pub(super) fn agreed_on<T>(
         &self,
         mpi: &Usable,
-        own: Result<(T, [u64; 2]), Error>,
-    ) -> Result<(T, [[u64; 2]; 2]), Error> {
+        own: Result<(T, [u64; 2])>,
+    ) -> Result<(T, [[u64; 2]; 2])> {
         agreed_on(mpi, self.communicator(), &self.path, own)
     }
 
     /// Like [`agreed`](Self::agreed), for a number that must be the same on all ranks.
-    pub(super) fn same<T>(
-        &self,
-        mpi: &Usable,
-        own: Result<T, Error>,
-        number: u64,
-        name: &str,
-    ) -> Result<T, Error> {
+    pub(super) fn same<T>(&self, mpi: &Usable, own: Result<T>, number: u64, name: &str) -> Result<T> {
         let (own, [[least, greatest], _]) = self.agreed_on(mpi, own.map(|own| (own, [number, 0])))?;
         if least != greatest {
             let reason = format!("the ranks give it different values of the {name}: {least} and {greatest}");
@@ -275,8 +259,8 @@ pub(super) fn agreed_on<T>(
     mpi: &Usable,
     communicator: MPI_Comm,
     path: &Path,
-    own: Result<(T, [u64; 2]), Error>,
-) -> Result<(T, [[u64; 2]; 2]), Error> {
+    own: Result<(T, [u64; 2])>,
+) -> Result<(T, [[u64; 2]; 2])> {
     let failed = u64::from(own.is_err());
     let [first, second] = own.as_ref().map_or([0; 2], |(_, numbers)| *numbers);
     let [first, second, [_, failed]] = least_and_greatest(mpi, communicator, [first, second, failed])?;
@@ -298,7 +282,7 @@ pub(super) struct Seen<'f> {
 impl File {
     /// Returns the file for transfers at offsets in bytes, if it has the view of all bytes. To set that view
     /// here would be a call of all ranks.
-    pub(super) fn bytes(&self) -> Result<Seen<'_>, Error> {
+    pub(super) fn bytes(&self) -> Result<Seen<'_>> {
         if self.has_view {
             return Err(self
                 .refused("a view of it was forgotten, or could not be ended: drop each view on all ranks"));
@@ -319,7 +303,7 @@ impl Seen<'_> {
     }
 
     /// Checks that the file was opened for reading.
-    pub fn reads(self) -> Result<(), Error> {
+    pub fn reads(self) -> Result {
         if self.file.access.reads {
             return Ok(());
         }
@@ -327,7 +311,7 @@ impl Seen<'_> {
     }
 
     /// Checks that the file was opened for writing.
-    pub fn writes(self) -> Result<(), Error> {
+    pub fn writes(self) -> Result {
         if self.file.access.writes {
             return Ok(());
         }
@@ -336,7 +320,7 @@ impl Seen<'_> {
 
     /// Checks that the file has so many bytes of the view behind an offset. MPICH reads what is behind the
     /// end of a file without an error in views.
-    pub fn holds(self, mpi: &Usable, offset: u64, size: usize) -> Result<(), Error> {
+    pub fn holds(self, mpi: &Usable, offset: u64, size: usize) -> Result {
         if size == 0 {
             return Ok(());
         }
@@ -360,7 +344,7 @@ pub(super) struct Viewed<'f> {
 
 impl Viewed<'_> {
     /// Sets the view (`MPI_File_set_view`). All ranks must make this call.
-    pub fn set(&mut self, mpi: &Usable, offset: MPI_Offset, part: &LayoutDatatype) -> Result<(), Error> {
+    pub fn set(&mut self, mpi: &Usable, offset: MPI_Offset, part: &LayoutDatatype) -> Result {
         self.file.has_view = true;
         let set = self.set_view(mpi, offset, part.as_raw());
         self.file.agreed(mpi, set)
@@ -372,19 +356,19 @@ impl Viewed<'_> {
     }
 
     /// Sets the view of all bytes. All ranks must make this call.
-    pub fn end(mut self, mpi: &Usable) -> Result<(), Error> {
+    pub fn end(mut self, mpi: &Usable) -> Result {
         let ended = self.set_bytes(mpi);
         mem::forget(self);
         ended
     }
 
-    fn set_bytes(&mut self, mpi: &Usable) -> Result<(), Error> {
+    fn set_bytes(&mut self, mpi: &Usable) -> Result {
         self.set_view(mpi, 0, byte())?;
         self.file.has_view = false;
         Ok(())
     }
 
-    fn set_view(&self, mpi: &Usable, offset: MPI_Offset, part: MPI_Datatype) -> Result<(), Error> {
+    fn set_view(&self, mpi: &Usable, offset: MPI_Offset, part: MPI_Datatype) -> Result {
         self.file.call_all(mpi, "MPI_File_set_view", |file| {
             let native = c"native".as_ptr();
             // SAFETY: the file is open, and the datatype committed.

@@ -6,7 +6,7 @@ use crate::transfer::sendable::{
     Span, pack_with_room,
     sealed::{Read, Write},
 };
-use crate::{Error, pack::PackBuffer};
+use crate::{Result, pack::PackBuffer};
 
 /// The packed bytes of a message: its memory, if that consists of them, or a copy.
 enum Bytes<'m> {
@@ -22,7 +22,7 @@ pub(super) struct Packed<'m> {
 }
 
 impl<'m> Packed<'m> {
-    pub fn of<M: Read + ?Sized>(message: &'m M) -> Result<Self, Error> {
+    pub fn of<M: Read + ?Sized>(message: &'m M) -> Result<Self> {
         let size = message.packed_size();
         let bytes = match message.span() {
             Some(Span { place, .. }) => Bytes::Memory(place, PhantomData),
@@ -60,7 +60,7 @@ pub(super) struct Room {
 
 impl Room {
     /// Returns room for the packed bytes of values. They must be borrowed mutably while it is used.
-    pub fn of<M: Write + ?Sized>(into: &mut M) -> Result<Self, Error> {
+    pub fn of<M: Write + ?Sized>(into: &mut M) -> Result<Self> {
         let size = into.packed_size();
         let own = if into.any_pattern() { into.span_mut() } else { None };
         let memory = match own {
@@ -80,7 +80,7 @@ impl Room {
     }
 
     /// Unpacks the bytes, unless they are where they should be.
-    pub fn unpack<M: Write + ?Sized>(self, into: &mut M) -> Result<(), Error> {
+    pub fn unpack<M: Write + ?Sized>(self, into: &mut M) -> Result {
         match self.memory {
             Memory::Own(_) => Ok(()),
             Memory::Buffer(packed) => into.unpack(&packed[..self.size]),

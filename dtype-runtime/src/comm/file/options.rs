@@ -16,7 +16,7 @@ use super::{
     storage::{Access, can_open},
 };
 use crate::{
-    Error,
+    Result,
     mpi::{Usable, called, constants, ready, running},
     transfer::{
         attach::companion,
@@ -109,7 +109,7 @@ impl FileOptions {
     /// `Unsupported` on an intercommunicator. `File`, on all ranks, if a rank cannot open the file, if the
     /// path or a hint contains a zero byte, if a hint is no size, if the path is too long for the MPI
     /// library, or if the ranks have different paths or options.
-    pub fn open<C: Handle>(&self, communicator: &Comm<C>, path: impl AsRef<Path>) -> Result<File, Error> {
+    pub fn open<C: Handle>(&self, communicator: &Comm<C>, path: impl AsRef<Path>) -> Result<File> {
         let mpi = &ready()?;
         let Members { communicator: raw, .. } = communicator.members(mpi);
         intracommunicator(mpi, raw)?;
@@ -136,7 +136,7 @@ impl FileOptions {
     }
 
     /// Returns the arguments of `MPI_File_open`.
-    fn arguments(&self, mpi: &Usable, path: &Path) -> Result<Arguments, Error> {
+    fn arguments(&self, mpi: &Usable, path: &Path) -> Result<Arguments> {
         let mode = match self.access() {
             Access { reads: true, writes: true } => constants::MPI_MODE_RDWR(),
             Access { reads: false, .. } => constants::MPI_MODE_WRONLY(),
@@ -172,7 +172,7 @@ struct Arguments {
 
 impl Arguments {
     /// Opens the file. All ranks of the communicator must make this call.
-    fn open_on(&self, mpi: &Usable, communicator: MPI_Comm, path: &Path) -> Result<MPI_File, Error> {
+    fn open_on(&self, mpi: &Usable, communicator: MPI_Comm, path: &Path) -> Result<MPI_File> {
         // SAFETY: a constant of the library.
         let mut file = unsafe { ffi::RSMPI_FILE_NULL };
         let code = quietly(mpi, || {
@@ -192,17 +192,12 @@ struct Ranks<'p> {
 }
 
 impl Ranks<'_> {
-    fn agreed<T>(self, mpi: &Usable, own: Result<T, Error>) -> Result<T, Error> {
+    fn agreed<T>(self, mpi: &Usable, own: Result<T>) -> Result<T> {
         agreed_on(mpi, self.communicator, self.path, own.map(|own| (own, [0; 2]))).map(|(own, _)| own)
     }
 
     /// Returns the arguments of this rank, if all ranks have the same path and options.
-    fn compared(
-        self,
-        mpi: &Usable,
-        own: Result<Arguments, Error>,
-        truncates: bool,
-    ) -> Result<Arguments, Error> {
+    fn compared(self, mpi: &Usable, own: Result<Arguments>, truncates: bool) -> Result<Arguments> {
         let mut hasher = DefaultHasher::new();
         self.path.hash(&mut hasher);
         let own = own.map(|own| {
@@ -220,7 +215,7 @@ impl Ranks<'_> {
 
     /// Checks that either all ranks can open the file as it is, or none. In Open MPI, `MPI_File_open` waits for
     /// ever if the first rank can, and another one cannot.
-    fn check_able(self, mpi: &Usable, access: Access) -> Result<(), Error> {
+    fn check_able(self, mpi: &Usable, access: Access) -> Result {
         let own = u64::from(can_open(self.path, access));
         let ((), [[least, greatest], _]) = agreed_on(mpi, self.communicator, self.path, Ok(((), [own, 0])))?;
         if least == greatest {
@@ -231,7 +226,7 @@ impl Ranks<'_> {
 
     /// Lets the first rank create the file, by MPI, since hints may matter when a file is created. No other
     /// rank looks for the file before: its system may remember for a while that there is none.
-    fn create(self, mpi: &Usable, own: &Arguments) -> Result<(), Error> {
+    fn create(self, mpi: &Usable, own: &Arguments) -> Result {
         let (all, mut rank) = (self.communicator, 0);
         called(mpi, "MPI_Comm_rank", all, || {
             // SAFETY: the communicator is live; there is room for a number.
@@ -263,7 +258,7 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// The errors of [`FileOptions::open`].
-    pub fn create(&self, path: impl AsRef<Path>) -> Result<File, Error> {
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<File> {
         FileOptions::new().read(true).write(true).create(true).truncate(true).open(self, path)
     }
 
@@ -271,7 +266,7 @@ impl<C: Handle> Comm<C> {
     ///
     /// # Errors
     /// The errors of [`FileOptions::open`].
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<File, Error> {
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<File> {
         FileOptions::new().read(true).open(self, path)
     }
 }
@@ -280,7 +275,7 @@ impl<C: Handle> Comm<C> {
 struct Info(MPI_Info);
 
 impl Info {
-    fn of(mpi: &Usable, path: &Path, hints: &[(String, String)]) -> Result<Self, Error> {
+    fn of(mpi: &Usable, path: &Path, hints: &[(String, String)]) -> Result<Self> {
         // SAFETY: a constant of the library.
         let mut info = Self(unsafe { ffi::RSMPI_INFO_NULL });
         if hints.is_empty() {

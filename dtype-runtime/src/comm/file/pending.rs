@@ -11,7 +11,7 @@ use super::{
     handle::{File, Seen},
 };
 use crate::{
-    Error,
+    Result,
     mpi::{Usable, ready},
     pack::PackBuffer,
     transfer::{
@@ -31,7 +31,7 @@ impl File {
     }
 
     /// Returns a number of bytes that fits a single call.
-    fn few(&self, name: &str, size: usize) -> Result<usize, Error> {
+    fn few(&self, name: &str, size: usize) -> Result<usize> {
         if c_int::try_from(size).is_ok() {
             return Ok(size);
         }
@@ -48,7 +48,7 @@ impl<'f> Starting<&'f File> {
     ///
     /// # Errors
     /// The errors of [`File::write_at`].
-    pub fn write_at<M: Message + ?Sized>(self, offset: u64, message: &M) -> Result<Pending<'f>, Error> {
+    pub fn write_at<M: Message + ?Sized>(self, offset: u64, message: &M) -> Result<Pending<'f>> {
         const CALL: &str = "MPI_File_iwrite_at";
         let mpi = &ready()?;
         let file = self.0.bytes()?;
@@ -69,7 +69,7 @@ impl<'f> Starting<&'f File> {
     ///
     /// # Errors
     /// The errors of [`File::read_at`].
-    pub fn read_at<'a, M: Place + ?Sized>(self, offset: u64, into: &'a mut M) -> Result<Pending<'a>, Error>
+    pub fn read_at<'a, M: Place + ?Sized>(self, offset: u64, into: &'a mut M) -> Result<Pending<'a>>
     where
         'f: 'a,
     {
@@ -114,7 +114,7 @@ impl<'f> Transfer<'f> {
         buffer: PackBuffer,
         size: usize,
         call: impl FnOnce(MPI_File, *mut c_void, c_int, *mut MPI_Request) -> c_int,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         let (handle, file) = (file.handle(), file.file);
         let request = Request::of_file(buffer, |place, request| {
             let code = quietly(mpi, || call(handle, place.cast(), size as c_int, request));
@@ -130,7 +130,7 @@ impl<'f> Transfer<'f> {
     }
 
     /// Returns `true` if all bytes have been transferred; if `wait` is set, waits for them.
-    fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<bool, Error> {
+    fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<bool> {
         let outcome = match &mut self.file.pending.borrow_mut()[self.number] {
             Some(request) => request.advance(mpi, wait),
             None => return Ok(true),
@@ -151,11 +151,11 @@ impl Drop for Transfer<'_> {
 }
 
 impl State<()> for Transfer<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool, Error> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         self.advance(mpi, false)
     }
 
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
         self.advance(mpi, true)?;
         let Self { file, number, size, into, .. } = &mut *self;
         match (into, &file.pending.borrow()[*number]) {

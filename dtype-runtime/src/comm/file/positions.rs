@@ -5,7 +5,7 @@ use super::{
     handle::{File, Seen},
 };
 use crate::{
-    Error,
+    Error, Result,
     mpi::{Usable, ready},
     transfer::{agreement::sums, sendable::sealed::Read},
 };
@@ -15,7 +15,7 @@ impl File {
     ///
     /// # Errors
     /// `File` if the file system has no files that long, if the call fails, or writes fewer bytes.
-    pub fn write_at<M: Message + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
+    pub fn write_at<M: Message + ?Sized>(&mut self, offset: u64, message: &M) -> Result {
         let mpi = &ready()?;
         let file = self.bytes()?;
         file.write(mpi, offset, &file.outgoing(&message.carried(false)?)?)
@@ -26,7 +26,7 @@ impl File {
     ///
     /// # Errors
     /// The errors of [`write_at`](Self::write_at); `File` if another rank has an error.
-    pub fn write_at_all<M: Message + ?Sized>(&mut self, offset: u64, message: &M) -> Result<(), Error> {
+    pub fn write_at_all<M: Message + ?Sized>(&mut self, offset: u64, message: &M) -> Result {
         let mpi = &ready()?;
         let written = self.write_at(offset, message);
         self.agreed(mpi, written)
@@ -37,7 +37,7 @@ impl File {
     /// # Errors
     /// `File` if the call fails, or if the file ends before; `Value` if the file has invalid values, which
     /// leaves all values unchanged. After another error, some values may have been read.
-    pub fn read_at<M: Place + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
+    pub fn read_at<M: Place + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result {
         let mpi = &ready()?;
         self.bytes()?.read(mpi, offset, &mut into.incoming().sized()?)
     }
@@ -47,7 +47,7 @@ impl File {
     ///
     /// # Errors
     /// The errors of [`read_at`](Self::read_at); `File` if another rank has an error.
-    pub fn read_at_all<M: Place + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result<(), Error> {
+    pub fn read_at_all<M: Place + ?Sized>(&mut self, offset: u64, into: &mut M) -> Result {
         let mpi = &ready()?;
         let read = self.read_at(offset, into);
         self.agreed(mpi, read)
@@ -58,7 +58,7 @@ impl File {
     ///
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all). The values of other ranks may have been written.
-    pub fn append<M: Message + ?Sized>(&mut self, message: &M) -> Result<(), Error> {
+    pub fn append<M: Message + ?Sized>(&mut self, message: &M) -> Result {
         let mpi = &ready()?;
         let carried = message.carried(false);
         let own = carried.as_ref().map_err(Error::clone);
@@ -74,7 +74,7 @@ impl File {
     ///
     /// # Errors
     /// The errors of [`read_at_all`](Self::read_at_all).
-    pub fn read_ordered<M: Place + ?Sized>(&mut self, into: &mut M) -> Result<(), Error> {
+    pub fn read_ordered<M: Place + ?Sized>(&mut self, into: &mut M) -> Result {
         let mpi = &ready()?;
         let own = self.bytes().and_then(Seen::reads).and_then(|()| into.incoming().sized());
         let mut into = self.agreed(mpi, own)?;
@@ -88,7 +88,7 @@ impl File {
     ///
     /// # Errors
     /// `File`, on all ranks, if the ranks have different offsets, or if no file has such an offset.
-    pub fn seek_ordered(&mut self, offset: u64) -> Result<(), Error> {
+    pub fn seek_ordered(&mut self, offset: u64) -> Result {
         let mpi = &ready()?;
         self.same(mpi, self.place(offset, 0), offset, "offset")?;
         self.ordered = offset;
@@ -96,7 +96,7 @@ impl File {
     }
 
     /// Returns the offset of this rank's bytes in a call in the order of the ranks.
-    fn take_turn(&mut self, mpi: &Usable, size: usize) -> Result<u64, Error> {
+    fn take_turn(&mut self, mpi: &Usable, size: usize) -> Result<u64> {
         let [before, all] = sums(mpi, self.communicator(), size as u64)?;
         let offset = self.ordered.saturating_add(before);
         self.ordered = self.ordered.saturating_add(all);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use dtype_core::{BaseType, Bounds, TypeTree};
 
 use crate::{
-    Error, Layout, MpiDatatype,
+    Error, Layout, MpiDatatype, Result,
     layout::{LayoutDatatype, entry::Entry, nest::Loop, region::Region},
     types::{
         cache::cached,
@@ -39,7 +39,7 @@ impl Selection {
     ///
     /// # Errors
     /// `Argument` if the elements do not ascend, or are in too many blocks.
-    pub fn of<L: Layout>(layout: &L) -> Result<Self, Error> {
+    pub fn of<L: Layout>(layout: &L) -> Result<Self> {
         let blocks = Runs::of(layout).count;
         if blocks > MOST_BLOCKS {
             return Err(Error::Parameter {
@@ -96,7 +96,7 @@ impl Selection {
     }
 
     /// Returns the committed datatype of the view.
-    pub fn datatype(self) -> Result<LayoutDatatype, Error> {
+    pub fn datatype(self) -> Result<LayoutDatatype> {
         let wanted = Wanted::new(self.tree, Some(Bounds::of_extent(self.extent)));
         Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..wanted })).datatype()
     }

@@ -12,7 +12,7 @@ use super::{
     selection::{MOST, Run},
 };
 use crate::{
-    Error,
+    Result,
     mpi::{Usable, running, without_communicator},
     transfer::{
         incoming::Exact,
@@ -23,7 +23,7 @@ use crate::{
 
 impl File {
     /// Checks that all bytes were transferred.
-    pub(super) fn complete(&self, expected: usize, found: usize) -> Result<(), Error> {
+    pub(super) fn complete(&self, expected: usize, found: usize) -> Result {
         if found == expected {
             return Ok(());
         }
@@ -36,23 +36,18 @@ impl File {
 /// Transfers of one rank.
 impl Seen<'_> {
     /// Returns the packed bytes of a message to write.
-    pub fn outgoing<M: Read + ?Sized>(self, message: &M) -> Result<Packed<'_>, Error> {
+    pub fn outgoing<M: Read + ?Sized>(self, message: &M) -> Result<Packed<'_>> {
         self.writes()?;
         Packed::of(message)
     }
 
     /// Writes bytes from an offset on.
-    pub fn write(self, mpi: &Usable, offset: u64, own: &Packed<'_>) -> Result<(), Error> {
+    pub fn write(self, mpi: &Usable, offset: u64, own: &Packed<'_>) -> Result {
         self.file.place(offset, own.size)?;
         self.write_runs(mpi, [Run { at: offset, bytes: 0..own.size }], own)
     }
 
-    pub fn write_runs(
-        self,
-        mpi: &Usable,
-        runs: impl IntoIterator<Item = Run>,
-        own: &Packed<'_>,
-    ) -> Result<(), Error> {
+    pub fn write_runs(self, mpi: &Usable, runs: impl IntoIterator<Item = Run>, own: &Packed<'_>) -> Result {
         self.transfer(mpi, "MPI_File_write_at", runs, |file, at, bytes, status| {
             let (place, count) = own.part(bytes);
             // SAFETY: the bytes are those of the message, which is borrowed, or of a buffer.
@@ -61,7 +56,7 @@ impl Seen<'_> {
     }
 
     /// Reads values from an offset on.
-    pub fn read(self, mpi: &Usable, offset: u64, into: &mut Exact<'_>) -> Result<(), Error> {
+    pub fn read(self, mpi: &Usable, offset: u64, into: &mut Exact<'_>) -> Result {
         self.file.place(offset, into.packed_size())?;
         self.read_runs(mpi, [Run { at: offset, bytes: 0..into.packed_size() }], into)
     }
@@ -71,7 +66,7 @@ impl Seen<'_> {
         mpi: &Usable,
         runs: impl IntoIterator<Item = Run>,
         into: &mut M,
-    ) -> Result<(), Error> {
+    ) -> Result {
         self.reads()?;
         let mut room = Room::of(into)?;
         self.fill(mpi, runs, &mut room)?;
@@ -79,7 +74,7 @@ impl Seen<'_> {
     }
 
     /// Reads runs into a room for them.
-    fn fill(self, mpi: &Usable, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result<(), Error> {
+    fn fill(self, mpi: &Usable, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result {
         self.transfer(mpi, "MPI_File_read_at", runs, |file, at, bytes, status| {
             let (place, count) = room.part(bytes);
             // SAFETY: the room has the bytes.
@@ -94,7 +89,7 @@ impl Seen<'_> {
         name: &'static str,
         runs: impl IntoIterator<Item = Run>,
         mut call: impl FnMut(MPI_File, MPI_Offset, Range<usize>, *mut MPI_Status) -> c_int,
-    ) -> Result<(), Error> {
+    ) -> Result {
         let (file, handle) = (self.file, self.handle());
         without_communicator(mpi, || {
             runs.into_iter().flat_map(Run::parts).try_for_each(|Run { at, bytes }| {
@@ -110,7 +105,7 @@ impl Seen<'_> {
 /// Transfers of all ranks. Each rank returns its own error: the caller lets all ranks agree.
 impl Seen<'_> {
     /// Writes bytes from an offset in bytes of the view on. All ranks must make this call.
-    pub fn write_all(self, mpi: &Usable, own: Result<(u64, Packed<'_>), Error>) -> Result<(), Error> {
+    pub fn write_all(self, mpi: &Usable, own: Result<(u64, Packed<'_>)>) -> Result {
         if running().hides_file_errors {
             let (offset, own) = own?;
             return self.write(mpi, offset, &own);
@@ -126,7 +121,7 @@ impl Seen<'_> {
     }
 
     /// Reads values from an offset in bytes of the view on. All ranks must make this call.
-    pub fn read_all<M: Write>(self, mpi: &Usable, own: Result<(u64, M), Error>) -> Result<(), Error> {
+    pub fn read_all<M: Write>(self, mpi: &Usable, own: Result<(u64, M)>) -> Result {
         let own = own.and_then(|(offset, mut into)| {
             self.reads()?;
             self.holds(mpi, offset, into.packed_size())?;
@@ -149,7 +144,7 @@ impl Seen<'_> {
 
     /// Returns what this rank has prepared for so many bytes, and the number of calls for the bytes of the
     /// rank with the most.
-    fn rounds<T>(self, mpi: &Usable, own: Result<(usize, T), Error>) -> Result<(T, u64), Error> {
+    fn rounds<T>(self, mpi: &Usable, own: Result<(usize, T)>) -> Result<(T, u64)> {
         let own = own.map(|(size, own)| (own, [size.div_ceil(MOST) as u64, 0]));
         self.file.agreed_on(mpi, own).map(|(own, [[_, rounds], _])| (own, rounds))
     }
@@ -162,7 +157,7 @@ impl Seen<'_> {
         Run { at: offset, bytes: Range { end: size, .. } }: Run,
         rounds: u64,
         mut call: impl FnMut(MPI_File, MPI_Offset, Range<usize>, *mut MPI_Status) -> c_int,
-    ) -> Result<(), Error> {
+    ) -> Result {
         let (file, handle) = (self.file, self.handle());
         let (mut done, mut failed) = (0, Ok(()));
         for round in 0..rounds {

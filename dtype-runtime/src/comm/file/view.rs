@@ -8,7 +8,7 @@ use super::{
     selection::Selection,
 };
 use crate::{
-    Error, Layout, MpiDatatype, layout::WholeElements, mpi::ready, transfer::sendable::sealed::Read,
+    Error, Layout, MpiDatatype, Result, layout::WholeElements, mpi::ready, transfer::sendable::sealed::Read,
 };
 
 impl File {
@@ -34,7 +34,7 @@ impl File {
     /// `Argument` if the layout does not ascend, or has more than 2²⁷ contiguous blocks in an array, because
     /// MPI libraries list them; `File` if the file system has no files that long, if the call fails, or if
     /// another rank has an error.
-    pub fn view<L>(&mut self, offset: u64, layout: &L) -> Result<FileView<'_, L::Element>, Error>
+    pub fn view<L>(&mut self, offset: u64, layout: &L) -> Result<FileView<'_, L::Element>>
     where
         L: Layout<Selects: WholeElements>,
     {
@@ -75,7 +75,7 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// # Errors
     /// `Type` if the values have other types than the elements; `File` if the view has no elements but there
     /// are values, if the call fails, or writes fewer bytes.
-    pub fn write_at_all<M: Message + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
+    pub fn write_at_all<M: Message + ?Sized>(&mut self, position: u64, message: &M) -> Result {
         let mpi = &ready()?;
         let file = self.viewed.bytes();
         let carried = message.carried(false);
@@ -88,7 +88,7 @@ impl<T: MpiDatatype> FileView<'_, T> {
     ///
     /// # Errors
     /// The errors of [`write_at_all`](Self::write_at_all).
-    pub fn write_at<M: Message + ?Sized>(&mut self, position: u64, message: &M) -> Result<(), Error> {
+    pub fn write_at<M: Message + ?Sized>(&mut self, position: u64, message: &M) -> Result {
         let mpi = &ready()?;
         let (file, message) = (self.viewed.bytes(), &message.carried(false)?);
         file.write(mpi, self.place(position, message)?, &file.outgoing(message)?)
@@ -100,7 +100,7 @@ impl<T: MpiDatatype> FileView<'_, T> {
     /// The errors of [`write_at_all`](Self::write_at_all); `File` if the file ends before; `Value` if the
     /// file has invalid values, which leaves all values unchanged. After another error, some values may have
     /// been read.
-    pub fn read_at_all<M: Place + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
+    pub fn read_at_all<M: Place + ?Sized>(&mut self, position: u64, into: &mut M) -> Result {
         let mpi = &ready()?;
         let file = self.viewed.bytes();
         let own = into.incoming().sized();
@@ -113,7 +113,7 @@ impl<T: MpiDatatype> FileView<'_, T> {
     ///
     /// # Errors
     /// The errors of [`read_at_all`](Self::read_at_all).
-    pub fn read_at<M: Place + ?Sized>(&mut self, position: u64, into: &mut M) -> Result<(), Error> {
+    pub fn read_at<M: Place + ?Sized>(&mut self, position: u64, into: &mut M) -> Result {
         let mpi = &ready()?;
         let (file, into) = (self.viewed.bytes(), &mut into.incoming().sized()?);
         let offset = self.place(position, into)?;
@@ -122,7 +122,7 @@ impl<T: MpiDatatype> FileView<'_, T> {
     }
 
     /// Returns the offset of a position in bytes of the view, and checks that values fit there.
-    fn place<M: Read + ?Sized>(&self, position: u64, message: &M) -> Result<u64, Error> {
+    fn place<M: Read + ?Sized>(&self, position: u64, message: &M) -> Result<u64> {
         // The elements are in the file as they travel on wires: the padding of some types travels, too.
         let elements: &[T] = &[];
         message.plan().same_signature(&elements.carried(false)?.plan(), message.packed_size())?;

@@ -16,7 +16,7 @@ use super::{
     open::{Open, rank_of, unusable},
 };
 use crate::{
-    Error, Layout, MpiDatatype,
+    Error, Layout, MpiDatatype, Result,
     layout::{Disjoint, LayoutDatatype, WholeElements, shapes::refused},
     mpi::predefined,
     pack::plan_of,
@@ -44,9 +44,9 @@ pub struct Epoch<'e, T> {
 type Borrowed<'e, T> = (fn(&'e ()) -> &'e (), T);
 
 /// The end of an epoch, which also comes in a panic.
-struct AtEnd<'o, F: FnMut(&Open) -> Result<(), Error>>(&'o Open, F);
+struct AtEnd<'o, F: FnMut(&Open) -> Result>(&'o Open, F);
 
-impl<F: FnMut(&Open) -> Result<(), Error>> Drop for AtEnd<'_, F> {
+impl<F: FnMut(&Open) -> Result> Drop for AtEnd<'_, F> {
     fn drop(&mut self) {
         let _ = (self.1)(self.0);
     }
@@ -57,9 +57,9 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     pub(super) fn run<R>(
         open: &'e Open,
         targets: Option<Vec<Rank>>,
-        body: impl FnOnce(&Self) -> Result<R, Error>,
-        end: impl FnMut(&Open) -> Result<(), Error>,
-    ) -> Result<R, Error> {
+        body: impl FnOnce(&Self) -> Result<R>,
+        end: impl FnMut(&Open) -> Result,
+    ) -> Result<R> {
         let mut at_end = AtEnd(open, end);
         let result = body(&Self { open, targets, values: PhantomData });
         let ended = (at_end.1)(open);
@@ -76,7 +76,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// not of an array of as many elements as the target's values, or if a dynamic layout selects an element
     /// twice (MPI 4.1 section 12.3); `Size` for another number of values, and `Type` for other types; an
     /// error if an MPI call fails.
-    pub fn put<M, L>(&self, message: &'e M, target: usize, layout: &L) -> Result<(), Error>
+    pub fn put<M, L>(&self, message: &'e M, target: usize, layout: &L) -> Result
     where
         M: Message + ?Sized,
         L: Layout<Element = T, Selects: WholeElements, Coverage: Disjoint<Error, L>>,
@@ -100,7 +100,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// # Errors
     /// The errors of [`put`](Self::put); `Unsupported` if not every pattern is a valid value of the
     /// destination.
-    pub fn get<M, L>(&self, into: &'e mut M, target: usize, layout: &L) -> Result<(), Error>
+    pub fn get<M, L>(&self, into: &'e mut M, target: usize, layout: &L) -> Result
     where
         M: Place + ?Sized,
         L: Layout<Element = T, Selects: WholeElements>,
@@ -132,7 +132,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         operation: SystemOperation,
         target: usize,
         layout: &L,
-    ) -> Result<(), Error>
+    ) -> Result
     where
         M: Message + ?Sized,
         L: Layout<Element = T, Selects: WholeElements, Coverage: Disjoint<Error, L>>,
@@ -188,7 +188,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         operation: SystemOperation,
         target: usize,
         index: usize,
-    ) -> Result<(), Error> {
+    ) -> Result {
         let (value, before) = (ptr::from_ref(value).cast(), ptr::from_mut(before).cast());
         let target = rank_of(target);
         let (datatype, at) = self.number(operation.as_raw(), target, index)?;
@@ -199,12 +199,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     }
 
     /// Returns the datatype of a number of the target, and the displacement in its memory.
-    fn number(
-        &self,
-        operation: MPI_Op,
-        target: Rank,
-        index: usize,
-    ) -> Result<(MPI_Datatype, MPI_Aint), Error> {
+    fn number(&self, operation: MPI_Op, target: Rank, index: usize) -> Result<(MPI_Datatype, MPI_Aint)> {
         self.check(target)?;
         let elements = self.open.lengths[target as usize];
         if index >= elements {
@@ -225,14 +220,14 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     /// # Errors
     /// `Argument` if the target is no rank of the communicator, or no target of this epoch; `Mpi` if the MPI
     /// call fails. Only the MPI library checks whether the epoch has a lock, and it need not notice.
-    pub fn flush(&self, target: usize) -> Result<(), Error> {
+    pub fn flush(&self, target: usize) -> Result {
         let target = rank_of(target);
         self.check(target)?;
         // SAFETY: the window is live, and the target one of its ranks.
         self.open.call("MPI_Win_flush", |mpi, window| unsafe { mpi.MPI_Win_flush(target, window) })
     }
 
-    fn check(&self, target: Rank) -> Result<(), Error> {
+    fn check(&self, target: Rank) -> Result {
         self.open.check(target)?;
         match &self.targets {
             Some(targets) if !targets.contains(&target) => Err(unusable("this epoch has other targets")),
@@ -242,7 +237,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
 
     /// Returns the place of a message at the target, or `None` for a message without bytes: Open MPI 5 waits
     /// for ever for the end of such a transfer.
-    fn there<L>(&self, message: &dyn Read, target: usize, layout: &L) -> Result<Option<There>, Error>
+    fn there<L>(&self, message: &dyn Read, target: usize, layout: &L) -> Result<Option<There>>
     where
         L: Layout<Element = T>,
     {
@@ -268,7 +263,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
 
 /// Returns the base type of values, which MPI must be able to combine (MPI 4.1 section 6.9.2). Libraries end
 /// the program if they cannot.
-fn combined<T: MpiDatatype>(operation: MPI_Op) -> Result<BaseType, Error> {
+fn combined<T: MpiDatatype>(operation: MPI_Op) -> Result<BaseType> {
     use BaseType::{C32, C64, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
 
     let base = if T::BYTES { None } else { plan_of::<T>().one_type() };

@@ -13,7 +13,7 @@ use ::mpi::{
 
 use super::open::{ABSENT, Open, rank_of, unusable};
 use crate::{
-    Error,
+    Error, Result,
     mpi::called,
     transfer::{address::Address, persistent::Persistent},
 };
@@ -55,7 +55,7 @@ pub(super) struct Partners {
 impl Partners {
     /// Meets the ranks of an epoch: each says to the others which part it has. Returns those whose parts fit,
     /// and an error if there are others, or if a rank is none of the communicator.
-    pub fn meet(open: &Open, targets: &[usize], origins: &[usize]) -> (Self, Result<(), Error>) {
+    pub fn meet(open: &Open, targets: &[usize], origins: &[usize]) -> (Self, Result) {
         let ranks = |ranks: &[usize]| -> Vec<Rank> { ranks.iter().copied().map(rank_of).collect() };
         let (targets, origins) = (&ranks(targets), &ranks(origins));
         let mut named: Vec<_> = targets.iter().chain(origins).copied().collect();
@@ -88,7 +88,7 @@ impl Partners {
 }
 
 /// Tells each rank the part of this one, and returns their parts.
-fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>, Error> {
+fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>> {
     let mpi = &open.mpi;
     let mut requests = Persistent::on(open.companion.communicator);
     let mut answers = Vec::new();
@@ -131,7 +131,7 @@ pub(super) struct Group<'o> {
 
 impl<'o> Group<'o> {
     /// Makes a group of ranks of the communicator, which are all different.
-    pub fn of(open: &'o Open, ranks: &[Rank]) -> Result<Self, Error> {
+    pub fn of(open: &'o Open, ranks: &[Rank]) -> Result<Self> {
         // SAFETY: a constant of the library.
         let raw = unsafe { ffi::RSMPI_GROUP_NULL };
         let (mut all, mut some) = (Self { open, raw }, Self { open, raw });

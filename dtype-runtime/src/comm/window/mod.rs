@@ -18,7 +18,7 @@ use groups::{Group, Partners};
 use open::{Kind, Open, rank_of};
 
 use super::{Comm, Handle};
-use crate::{Error, MpiDatatype, mpi::constants, types::AnyPattern};
+use crate::{MpiDatatype, Result, mpi::constants, types::AnyPattern};
 
 impl<C: Handle> Comm<C> {
     /// Opens a window over the values of each rank while `body` runs, with epochs in which all ranks take
@@ -54,8 +54,8 @@ impl<C: Handle> Comm<C> {
     pub fn window<T, R>(
         &self,
         values: &mut [T],
-        body: impl FnOnce(&mut Window<'_, T>) -> Result<R, Error>,
-    ) -> Result<R, Error>
+        body: impl FnOnce(&mut Window<'_, T>) -> Result<R>,
+    ) -> Result<R>
     where
         T: MpiDatatype + AnyPattern,
     {
@@ -89,8 +89,8 @@ impl<C: Handle> Comm<C> {
     pub fn passive_window<T, R>(
         &self,
         values: &mut [T],
-        body: impl FnOnce(&mut PassiveWindow<'_, T>) -> Result<R, Error>,
-    ) -> Result<R, Error>
+        body: impl FnOnce(&mut PassiveWindow<'_, T>) -> Result<R>,
+    ) -> Result<R>
     where
         T: MpiDatatype + AnyPattern,
     {
@@ -135,10 +135,7 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     /// # Errors
     /// `Argument` if another rank has left the window; an error if an MPI call fails. The body has not
     /// run then. An error of a transfer, which the body returns, is one of this rank alone.
-    pub fn fence<'e, R>(
-        &'e mut self,
-        body: impl FnOnce(&Epoch<'e, T>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> Result<R>) -> Result<R> {
         self.open.begin()?;
         Epoch::run(&self.open, None, body, |open| open.fence(constants::MPI_MODE_NOSUCCEED()))
     }
@@ -155,8 +152,8 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
         &'e mut self,
         targets: &[usize],
         origins: &[usize],
-        body: impl FnOnce(&Epoch<'e, T>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+        body: impl FnOnce(&Epoch<'e, T>) -> Result<R>,
+    ) -> Result<R> {
         let (partners, met) = Partners::meet(&self.open, targets, origins);
         let access = Group::of(&self.open, &partners.targets)?;
         let exposure = Group::of(&self.open, &partners.origins)?;
@@ -201,8 +198,8 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
         &'e mut self,
         lock: Lock,
         target: usize,
-        body: impl FnOnce(&Epoch<'e, T>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+        body: impl FnOnce(&Epoch<'e, T>) -> Result<R>,
+    ) -> Result<R> {
         let target = rank_of(target);
         self.open.check(target)?;
         let kind = match lock {
@@ -224,10 +221,7 @@ impl<T: MpiDatatype + AnyPattern> PassiveWindow<'_, T> {
     ///
     /// # Errors
     /// An error if an MPI call fails.
-    pub fn lock_all<'e, R>(
-        &'e mut self,
-        body: impl FnOnce(&Epoch<'e, T>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    pub fn lock_all<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> Result<R>) -> Result<R> {
         // SAFETY: the window is live.
         self.open.call("MPI_Win_lock_all", |mpi, window| unsafe { mpi.MPI_Win_lock_all(0, window) })?;
         Epoch::run(&self.open, None, body, |open| {

@@ -17,7 +17,7 @@ use dtype_engine::Error as PackError;
 
 use super::super::{Any, Comm, Handle};
 use crate::{
-    Error, MpiDatatype,
+    Error, MpiDatatype, Result,
     mpi::{Usable, called, checked, constants, ready, true_code, without_communicator},
     transfer::{
         address::Channel,
@@ -89,7 +89,7 @@ impl Open {
         communicator: &Comm<C>,
         values: &mut [T],
         kind: Kind,
-    ) -> Result<(Self, *mut [T]), Error> {
+    ) -> Result<(Self, *mut [T])> {
         let mpi = ready()?;
         let Members { communicator: raw, .. } = communicator.members(&mpi);
         intracommunicator(&mpi, raw)?;
@@ -151,7 +151,7 @@ impl Open {
     /// Allocates memory for the values (`MPI_Win_allocate`), and writes a mark there. A window over memory of
     /// the program (`MPI_Win_create`) would be up to a hundred times slower, and Open MPI 4.1 creates none
     /// for a single rank.
-    fn allocate(&mut self, alignment: usize) -> Result<Memory, Error> {
+    fn allocate(&mut self, alignment: usize) -> Result<Memory> {
         /// MPICH 4.0.2 rounds the size of each rank to multiples of 16 bytes where it allocates, and adds up
         /// the sizes as they are where it addresses the memory.
         const UNIT: usize = 64;
@@ -191,7 +191,7 @@ impl Open {
 
     /// Reads the marks of all ranks (`MPI_Get`), and returns `true` if they are those that were told. So each
     /// rank knows that it reaches the memory that MPI has allocated.
-    fn reach(&self, marks: &[u64]) -> Result<bool, Error> {
+    fn reach(&self, marks: &[u64]) -> Result<bool> {
         let mut found = vec![0u64; marks.len()];
         self.fence(constants::MPI_MODE_NOPRECEDE())?;
         let mut all = Ok(());
@@ -226,17 +226,13 @@ impl Open {
         (self.starts[rank as usize] + bytes) as MPI_Aint
     }
 
-    pub fn check(&self, rank: Rank) -> Result<(), Error> {
+    pub fn check(&self, rank: Rank) -> Result {
         let ranks = self.lengths.len() as Rank;
         if (0..ranks).contains(&rank) { Ok(()) } else { Err(Error::Rank { rank, ranks }) }
     }
 
     /// Makes a call on the window. Its errors are returned; some libraries raise them on other handlers.
-    pub fn call(
-        &self,
-        name: &'static str,
-        call: impl FnOnce(&Usable, MPI_Win) -> c_int,
-    ) -> Result<(), Error> {
+    pub fn call(&self, name: &'static str, call: impl FnOnce(&Usable, MPI_Win) -> c_int) -> Result {
         let mpi = &self.mpi;
         let code = without_communicator(mpi, || true_code(call(mpi, self.window)));
         Ok(checked(mpi, name, code)?)
@@ -244,20 +240,20 @@ impl Open {
 
     /// Begins an epoch of all ranks, unless a rank leaves. In some libraries, `MPI_Win_fence` of one rank
     /// ends with `MPI_Win_free` of another one, whose values would be written after they were given back.
-    pub fn begin(&self) -> Result<(), Error> {
+    pub fn begin(&self) -> Result {
         if !self.agree(false)? {
             return Err(unusable("another rank has left it"));
         }
         self.fence(constants::MPI_MODE_NOPRECEDE())
     }
 
-    pub fn fence(&self, assertion: c_int) -> Result<(), Error> {
+    pub fn fence(&self, assertion: c_int) -> Result {
         // SAFETY: the window is live. Each epoch begins and ends with a fence of its own.
         self.call("MPI_Win_fence", |mpi, window| unsafe { mpi.MPI_Win_fence(assertion, window) })
     }
 
     /// Waits until all ranks leave the window.
-    fn leave(&self) -> Result<(), Error> {
+    fn leave(&self) -> Result {
         if self.kind == Kind::Passive {
             let (mpi, communicator) = (&self.mpi, self.companion.communicator);
             return called(mpi, "MPI_Barrier", communicator, || {
@@ -272,7 +268,7 @@ impl Open {
     /// Asks all ranks whether they leave (`MPI_Iallreduce`), and returns `true` if all answer like this one.
     /// While this rank waits, it tells ranks that want
     /// to meet it that it does not take part: it may have left, and they would wait for ever.
-    fn agree(&self, leaves: bool) -> Result<bool, Error> {
+    fn agree(&self, leaves: bool) -> Result<bool> {
         let (mpi, communicator) = (&self.mpi, self.companion.communicator);
         let (own, mut any) = ([u8::from(leaves), u8::from(!leaves)], [0u8; 2]);
         // SAFETY: a constant of the library.
@@ -305,7 +301,7 @@ impl Open {
     }
 
     /// Tells a rank that wants to meet this one, if there is one, that it does not take part.
-    fn decline(&self) -> Result<(), Error> {
+    fn decline(&self) -> Result {
         let (communicator, ranks, tag) =
             (self.companion.communicator, self.lengths.len(), self.meeting.get());
         match Any::new(Channel { communicator, ranks }).tag(tag).try_receive::<u8>()? {
