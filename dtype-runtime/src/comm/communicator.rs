@@ -2,12 +2,8 @@
 
 use std::{fmt::Debug, ops::Deref};
 
-use ::mpi::{
-    ffi::MPI_Comm,
-    raw::AsRaw,
-    topology::{
-        AnyProcess, CartesianCommunicator, Communicator, InterCommunicator, Process, SimpleCommunicator,
-    },
+use ::mpi::topology::{
+    AnyProcess, CartesianCommunicator, Communicator, InterCommunicator, Process, SimpleCommunicator,
 };
 
 use super::{Any, Peer};
@@ -65,10 +61,9 @@ impl<C: Cartesian> Cartesian for &C {
 }
 
 mod sealed {
-    use super::{Communicator, MPI_Comm};
+    use super::Communicator;
 
     pub trait Handle {
-        fn raw(&self) -> MPI_Comm;
         fn communicator(&self) -> &dyn Communicator;
     }
 }
@@ -79,9 +74,6 @@ macro_rules! handles {
     ($($type:ty)*) => {$(
         impl sealed::Handle for $type {
             #[inline]
-            fn raw(&self) -> MPI_Comm {
-                self.as_raw()
-            }
             fn communicator(&self) -> &dyn Communicator {
                 self
             }
@@ -93,9 +85,6 @@ handles! { SimpleCommunicator CartesianCommunicator InterCommunicator Process<'_
 
 impl<C: sealed::Handle> sealed::Handle for &C {
     #[inline]
-    fn raw(&self) -> MPI_Comm {
-        C::raw(self)
-    }
     fn communicator(&self) -> &dyn Communicator {
         C::communicator(self)
     }
@@ -151,7 +140,7 @@ impl<C: Handle> Comm<C> {
 
     /// Returns the communicator for messages between two ranks.
     pub(super) fn channel(&self) -> Channel {
-        Channel { communicator: self.inner.raw(), ranks: self.targets }
+        Channel { communicator: self.handle().as_raw(), ranks: self.targets }
     }
 
     /// Returns the communicator as one of rsmpi.
@@ -161,6 +150,6 @@ impl<C: Handle> Comm<C> {
 
     /// Returns the members of a collective call.
     pub(super) fn members<'m>(&self, mpi: &'m Usable) -> Members<'m> {
-        Members { mpi, communicator: self.inner.raw(), ranks: self.targets }
+        Members { mpi, communicator: self.handle().as_raw(), ranks: self.targets }
     }
 }
