@@ -1,7 +1,7 @@
 //! Calls of distributed arrays: the parts of each rank, as runs of adjacent bytes or in views.
 
 use super::{
-    handle::{File, Seen},
+    handle::{File, Seen, Viewed},
     memory::Packed,
     selection::{Run, Selection},
 };
@@ -189,7 +189,7 @@ impl File {
         let views = views
             .and_then(|views| Ok((views, Selection::nothing::<T>().datatype()?, self.place(offset, 0)?)));
         let (views, nothing, at) = self.agreed(mpi, views)?;
-        let mut viewed = self.viewed();
+        let mut viewed = Viewed { file: self };
         // All ranks make all rounds.
         for round in 0..rounds as usize {
             viewed.set(mpi, at, views.get(round).unwrap_or(&nothing))?;

@@ -289,11 +289,6 @@ impl File {
         }
         Ok(Seen { file: self, handle: self.handle })
     }
-
-    /// Returns the file, to which views may be given. The view ends when the result is dropped, on all ranks.
-    pub(super) fn viewed(&mut self) -> Viewed<'_> {
-        Viewed { file: self }
-    }
 }
 
 impl Seen<'_> {

@@ -8,50 +8,45 @@ use crate::transfer::sendable::{
 };
 use crate::{Result, pack::PackBuffer};
 
-/// The packed bytes of a message: its memory, if that consists of them, or a copy.
-enum Bytes<'m> {
-    Memory(*const u8, PhantomData<&'m ()>),
-    Copy(PackBuffer),
-}
-
-/// A message to write.
-pub(super) struct Packed<'m> {
-    bytes: Bytes<'m>,
-    /// The number of bytes.
-    pub size: usize,
-}
-
-impl<'m> Packed<'m> {
-    pub fn of<M: Read + ?Sized>(message: &'m M) -> Result<Self> {
-        let size = message.packed_size();
-        let bytes = match message.span() {
-            Some(Span { place, .. }) => Bytes::Memory(place, PhantomData),
-            None => Bytes::Copy(pack_with_room(message, size)?),
-        };
-        Ok(Self { bytes, size })
-    }
-
-    pub fn nothing() -> Self {
-        Self { bytes: Bytes::Memory(NonNull::dangling().as_ptr(), PhantomData), size: 0 }
-    }
-
-    /// Returns the address and the number of some of the bytes.
-    pub fn part(&self, bytes: Range<usize>) -> (*const u8, c_int) {
-        let first = match &self.bytes {
-            Bytes::Memory(place, _) => *place,
-            Bytes::Copy(packed) => packed.as_ptr(),
-        };
-        (first.wrapping_add(bytes.start), bytes.len() as c_int)
-    }
-}
-
-/// The memory of values that are read, if it consists of their packed bytes and may hold any; or a buffer.
+/// Memory of the program, which consists of packed bytes, or a buffer.
 enum Memory {
     Own(*mut u8),
     Buffer(PackBuffer),
 }
 
-/// Room for bytes that are read.
+/// The packed bytes of a message to write: its memory, or a copy.
+pub(super) struct Packed<'m> {
+    memory: Memory,
+    /// The number of bytes.
+    pub size: usize,
+    message: PhantomData<&'m ()>,
+}
+
+impl<'m> Packed<'m> {
+    pub fn of<M: Read + ?Sized>(message: &'m M) -> Result<Self> {
+        let size = message.packed_size();
+        let memory = match message.span() {
+            Some(Span { place, .. }) => Memory::Own(place),
+            None => Memory::Buffer(pack_with_room(message, size)?),
+        };
+        Ok(Self { memory, size, message: PhantomData })
+    }
+
+    pub fn nothing() -> Self {
+        Self { memory: Memory::Own(NonNull::dangling().as_ptr()), size: 0, message: PhantomData }
+    }
+
+    /// Returns the address and the number of some of the bytes.
+    pub fn part(&self, bytes: Range<usize>) -> (*const u8, c_int) {
+        let first = match &self.memory {
+            Memory::Own(place) => *place,
+            Memory::Buffer(packed) => packed.as_ptr(),
+        };
+        (first.wrapping_add(bytes.start), bytes.len() as c_int)
+    }
+}
+
+/// Room for bytes that are read: the memory of the values, if it may hold any bytes, or a buffer.
 pub(super) struct Room {
     memory: Memory,
     /// The number of bytes.

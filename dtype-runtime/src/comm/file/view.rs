@@ -45,7 +45,7 @@ impl File {
             Ok((Tiles { offset, tile, elements }, selection.datatype()?, at))
         });
         let (tiles, datatype, at) = self.agreed(mpi, own)?;
-        let mut viewed = self.viewed();
+        let mut viewed = Viewed { file: self };
         viewed.set(mpi, at, &datatype)?;
         Ok(FileView { viewed, tiles, elements: PhantomData })
     }
