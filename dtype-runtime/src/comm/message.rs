@@ -159,8 +159,3 @@ pub(super) fn or_failed(message: Result<Carried<'_>>) -> (Carried<'_>, Result) {
         Err(error) => (Carried::failed(), Err(error)),
     }
 }
-
-/// Returns messages without their types.
-pub(super) fn carried_each<M: Message>(messages: &[M]) -> Result<Vec<Carried<'_>>> {
-    messages.iter().map(|message| message.carried(false)).collect()
-}

@@ -10,7 +10,6 @@ use dtype_engine::Error as PackError;
 
 use super::{
     Comm, Handle, Message, Neighbours, Peer, Pending, Place, Preparing,
-    message::carried_each,
     peer::Options,
     pending::{AwaitedPlace, State},
 };
@@ -334,7 +333,7 @@ impl PreparedExchange {
         places: &'a mut [R],
     ) -> Result<Pending<'a>> {
         let mpi = &ready()?;
-        let messages = carried_each(messages);
+        let messages = messages.iter().map(|message| message.carried(false)).collect();
         let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
         self.0.start(mpi, messages, &mut places)?;
         Ok(Pending::new(Exchanging { exchange: &mut self.0, places }))

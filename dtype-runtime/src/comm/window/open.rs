@@ -134,7 +134,12 @@ impl Open {
         let marks: Vec<u64> = all.iter().map(|[.., mark]| *mark).collect();
         let reached = open.reach(&marks);
         // No rank begins an epoch before all values are in their windows.
-        open.copy_to(place);
+        open.place = place;
+        if let Some(place) = place {
+            // SAFETY: MPI has allocated as many bytes there. The values are borrowed mutably, and not used
+            // until they are copied back. No epoch is open.
+            unsafe { place.copy_from_nonoverlapping(open.program, open.size) };
+        }
         let [[_, misses]] =
             least_and_greatest(&open.mpi, open.companion.communicator, [u64::from(reached != Ok(true))])?;
         reached?;
@@ -209,16 +214,6 @@ impl Open {
         }
         all.and(self.fence(constants::MPI_MODE_NOSUCCEED()))?;
         Ok(found == marks)
-    }
-
-    /// Copies the values into the window.
-    fn copy_to(&mut self, place: Option<*mut u8>) {
-        self.place = place;
-        if let Some(place) = place {
-            // SAFETY: MPI has allocated as many bytes there. The values are borrowed mutably, and not used
-            // until they are copied back. No epoch is open.
-            unsafe { place.copy_from_nonoverlapping(self.program, self.size) };
-        }
     }
 
     /// Returns the displacement in the memory of a rank of so many bytes behind its first element.
