@@ -87,32 +87,21 @@ impl Partners {
     }
 }
 
-/// Tells each rank the part of this one, and returns their parts.
+/// Tells each rank the part of this one, and returns their parts. A rank may be this one itself.
 fn tell(open: &Open, own: &[(Rank, Part)]) -> Result<Vec<Part>> {
-    let mpi = &open.mpi;
-    let mut requests = Persistent::on(open.companion.communicator);
+    let (mpi, communicator) = (&open.mpi, open.companion.communicator);
+    let mut requests = Persistent::on(communicator);
     let mut answers = Vec::new();
     for (rank, part) in own {
-        if *rank == open.rank {
-            continue;
-        }
-        let peer =
-            Address { communicator: open.companion.communicator, rank: *rank, tag: open.meeting.get() };
+        let peer = Address { communicator, rank: *rank, tag: open.meeting.get() };
         answers.push(requests.add_receive(mpi, 1, peer)?);
         let told = requests.add_send(mpi, 1, peer)?;
         requests.outgoing(told).fill(part.to_byte());
     }
     requests.start(mpi)?;
     requests.wait(mpi)?;
-    let mut answers = answers.into_iter().map(|number| requests.incoming(mpi, number, 1));
-    let part = |(rank, part): &(Rank, Part)| {
-        if *rank == open.rank {
-            return Ok(*part);
-        }
-        let answer = answers.next().transpose()?;
-        Ok(answer.and_then(|answer| answer.first()).map_or(Part::NONE, |byte| Part::from_byte(*byte)))
-    };
-    own.iter().map(part).collect()
+    let part = |number| Ok(Part::from_byte(requests.incoming(mpi, number, 1)?[0]));
+    answers.into_iter().map(part).collect()
 }
 
 #[cold]
