@@ -7,15 +7,11 @@ use ::mpi::Tag;
 use super::{
     Arrived, Peer, Pending, Place, Starting,
     peer::{arrived_value, value},
-    pending::{AwaitedPlace, AwaitedValue},
 };
 use crate::{
     FromMessage, Result, Wire,
     mpi::{Usable, ready},
-    transfer::{
-        address::{Address, Channel},
-        incoming::Receiving,
-    },
+    transfer::address::{Address, Channel},
 };
 
 /// All ranks of a communicator, to receive from whichever sends (`MPI_ANY_SOURCE`).
@@ -120,7 +116,7 @@ impl<'c> Starting<Any<'c>> {
         let mpi = &ready()?;
         let any = self.0;
         let from = any.source(mpi)?;
-        Ok(Pending::new(AwaitedValue::new(mpi, from, move |value, sender| (value, any.sender(sender)))?))
+        Pending::value(mpi, from, move |value, sender| (value, any.sender(sender)))
     }
 
     /// Starts to receive a message from any rank into memory that is there, which is borrowed until
@@ -134,8 +130,8 @@ impl<'c> Starting<Any<'c>> {
     {
         let mpi = &ready()?;
         let any = self.0;
-        let receiving = Receiving::start(mpi, place.incoming(), Wire::Auto, any.source(mpi)?)?;
-        Ok(Pending::new(AwaitedPlace(receiving, move |sender| any.sender(sender))))
+        let from = any.source(mpi)?;
+        Pending::place(mpi, place.incoming(), Wire::Auto, from, move |sender| any.sender(sender))
     }
 }
 

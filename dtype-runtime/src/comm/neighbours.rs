@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ::mpi::{ffi::MPI_Comm, topology::SimpleCommunicator};
 
-use super::{Comm, Handle, Message, Pending, Place, Preparing, Starting, message::outgoing, pending::State};
+use super::{Comm, Handle, Message, Pending, Place, Preparing, Starting, message::outgoing};
 use crate::{
     Error, FromMessage, Result, Wire,
     mpi::{Usable, ready},
@@ -258,22 +258,13 @@ fn start_exchange<'a, S: Message, R: Place>(
         return Err(error);
     }
     let places = places.iter_mut().map(Place::incoming).collect();
-    Started::new(mpi, around, &sends, places).map(Pending::new)
+    let started = Started::new(mpi, around, &sends, places)?;
+    Ok(Pending::new(started, |started, mpi| Ok(started.is_done(mpi)), Started::finish))
 }
 
 /// Receives a message that no place takes.
 fn discard(mpi: &Usable, from: Address) -> Result {
     matched_meanwhile(mpi, from)?.receive(mpi).map(|_| ())
-}
-
-impl State<()> for Started<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        Ok(Started::is_done(self, mpi))
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result {
-        Started::finish(*self, mpi)
-    }
 }
 
 /// Returns the messages to the neighbours with their addresses. If this rank has an error, they say so, and

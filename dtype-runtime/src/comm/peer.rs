@@ -6,17 +6,14 @@ use ::mpi::Tag;
 
 use dtype_engine::Error as PackError;
 
-use super::{
-    Message, Pending, Place, Preparing, Starting,
-    pending::{AwaitedPlace, AwaitedValue, State},
-};
+use super::{Message, Pending, Place, Preparing, Starting};
 use crate::{
     Error, FromMessage, Result, Wire,
     message::fixed,
     mpi::{Usable, ready},
     transfer::{
         address::{Address, Channel},
-        incoming::{OF_ANY_SIZE, Receiving, arrive, value_of},
+        incoming::{OF_ANY_SIZE, arrive, value_of},
         making::Transfer,
         receive::receive,
         request::{Matched, Request},
@@ -335,7 +332,11 @@ impl<'c> Starting<Peer<'c>> {
         let Options { wire, is_synchronous, .. } = self.0.options;
         let to = self.0.destination(mpi)?;
         let request = message.carried(false)?.start(mpi, wire, is_synchronous, to)?;
-        Ok(Pending::new(Sent(request)))
+        let is_done = |request: &mut Request, mpi: &Usable| {
+            progress(mpi);
+            request.is_sent(mpi, false)
+        };
+        Ok(Pending::new(request, is_done, |mut request, mpi| meanwhile(mpi, || request.is_sent(mpi, false))))
     }
 
     /// Starts to receive a value (`MPI_Irecv`). Calls of this thread that wait for a message of a rank or of
@@ -349,7 +350,7 @@ impl<'c> Starting<Peer<'c>> {
     pub fn receive<T: FromMessage + 'c>(&self) -> Result<Pending<'c, T>> {
         let mpi = &ready()?;
         let from = self.0.source_of_any_size(mpi)?;
-        Ok(Pending::new(AwaitedValue::new(mpi, from, |value, _| value)?))
+        Pending::value(mpi, from, |value, _| value)
     }
 
     /// Starts to receive a message into memory that is there. The memory is borrowed until
@@ -364,22 +365,7 @@ impl<'c> Starting<Peer<'c>> {
     {
         let mpi = &ready()?;
         let from = self.0.source(mpi)?;
-        let receiving = Receiving::start(mpi, place.incoming(), self.0.options.wire, from)?;
-        Ok(Pending::new(AwaitedPlace(receiving, drop)))
-    }
-}
-
-/// A message that is being sent.
-struct Sent(Request);
-
-impl State<()> for Sent {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        progress(mpi);
-        self.0.is_sent(mpi, false)
-    }
-
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
-        meanwhile(mpi, || self.0.is_sent(mpi, false))
+        Pending::place(mpi, place.incoming(), self.0.options.wire, from, drop)
     }
 }
 

@@ -1,13 +1,11 @@
 //! Transfers under way.
 
-use std::marker::PhantomData;
-
 use crate::{
-    FromMessage, Result,
+    FromMessage, Result, Wire,
     mpi::{Usable, ready},
     transfer::{
         address::Address,
-        incoming::{Receiving, value_of},
+        incoming::{Incoming, Receiving, value_of},
         waiting::{Waiting, meanwhile, progress},
     },
 };
@@ -23,17 +21,70 @@ pub struct Pending<'a, T = ()> {
 }
 
 /// The state of a transfer.
-pub(super) trait State<T> {
-    /// Makes progress without waiting. Returns `true` if `finish` would not wait.
+trait State<T> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool>;
-
-    /// Waits for the transfer.
     fn finish(self: Box<Self>, mpi: &Usable) -> Result<T>;
 }
 
+/// A value, and the functions of [`Pending::new`].
+struct Steps<V, F> {
+    value: V,
+    is_done: fn(&mut V, &Usable) -> Result<bool>,
+    finish: F,
+}
+
+impl<T, V, F: FnOnce(V, &Usable) -> Result<T>> State<T> for Steps<V, F> {
+    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
+        (self.is_done)(&mut self.value, mpi)
+    }
+
+    fn finish(self: Box<Self>, mpi: &Usable) -> Result<T> {
+        (self.finish)(self.value, mpi)
+    }
+}
+
 impl<'a, T> Pending<'a, T> {
-    pub(super) fn new(state: impl State<T> + 'a) -> Self {
-        Self { state: Box::new(state) }
+    /// Returns the transfer that a value stands for. `is_done` makes progress without waiting, and returns
+    /// `true` if `finish` would not wait.
+    pub(super) fn new<V: 'a>(
+        value: V,
+        is_done: fn(&mut V, &Usable) -> Result<bool>,
+        finish: impl FnOnce(V, &Usable) -> Result<T> + 'a,
+    ) -> Self {
+        Self { state: Box::new(Steps { value, is_done, finish }) }
+    }
+
+    /// Starts to receive a value, whose size is not known. `then` gets it, and the address of its sender.
+    pub(super) fn value<V: FromMessage + 'a>(
+        mpi: &Usable,
+        from: Address,
+        then: impl FnOnce(V, Address) -> T + 'a,
+    ) -> Result<Self> {
+        let waiting = Waiting::new(mpi, from, V::KEPT)?;
+        let is_done = |waiting: &mut Waiting, mpi: &Usable| Ok(waiting.is_done(mpi));
+        Ok(Self::new(waiting, is_done, |waiting, mpi| {
+            let (value, sender) = value_of(mpi, waiting.wait(mpi)?)?;
+            Ok(then(value, sender))
+        }))
+    }
+
+    /// Starts to receive a message into a place. `then` gets the address of its sender.
+    pub(super) fn place(
+        mpi: &Usable,
+        place: Incoming<'a>,
+        wire: Wire,
+        from: Address,
+        then: impl FnOnce(Address) -> T + 'a,
+    ) -> Result<Self> {
+        let receiving = Receiving::start(mpi, place, wire, from)?;
+        let is_done = |receiving: &mut Receiving<'a>, mpi: &Usable| {
+            progress(mpi);
+            Ok(receiving.advance(mpi))
+        };
+        Ok(Self::new(receiving, is_done, |mut receiving, mpi| {
+            meanwhile(mpi, || Ok(receiving.advance(mpi)))?;
+            Ok(then(receiving.outcome()?))
+        }))
     }
 
     /// Returns `true` if the transfer is complete, so that [`finish`](Self::finish) does not wait
@@ -54,49 +105,6 @@ impl<'a, T> Pending<'a, T> {
     pub fn finish(self) -> Result<T> {
         let mpi = &ready()?;
         self.state.finish(mpi)
-    }
-}
-
-/// A value that is being received, whose size is not known. The function gets it, and the address of its
-/// sender.
-pub(super) struct AwaitedValue<T, F> {
-    waiting: Waiting,
-    then: F,
-    value: PhantomData<T>,
-}
-
-impl<T: FromMessage, F> AwaitedValue<T, F> {
-    pub(super) fn new<R>(mpi: &Usable, from: Address, then: F) -> Result<Self>
-    where
-        F: FnOnce(T, Address) -> R,
-    {
-        Ok(Self { waiting: Waiting::new(mpi, from, T::KEPT)?, then, value: PhantomData })
-    }
-}
-
-impl<T: FromMessage, R, F: FnOnce(T, Address) -> R> State<R> for AwaitedValue<T, F> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        Ok(self.waiting.is_done(mpi))
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result<R> {
-        let (value, sender) = value_of(mpi, self.waiting.wait(mpi)?)?;
-        Ok((self.then)(value, sender))
-    }
-}
-
-/// A message that is being received into a place. The function gets the address of its sender.
-pub(super) struct AwaitedPlace<'a, F>(pub Receiving<'a>, pub F);
-
-impl<R, F: FnOnce(Address) -> R> State<R> for AwaitedPlace<'_, F> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        progress(mpi);
-        Ok(self.0.advance(mpi))
-    }
-
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result<R> {
-        meanwhile(mpi, || Ok(self.0.advance(mpi)))?;
-        Ok((self.1)(self.0.outcome()?))
     }
 }
 

@@ -4,15 +4,11 @@
 //! Prepared messages have buffers of their own. A message is packed when its transfer starts, and unpacked at
 //! the end. So nothing of the program is borrowed in between, and the values may lie elsewhere each time.
 
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 use dtype_engine::Error as PackError;
 
-use super::{
-    Comm, Handle, Message, Neighbours, Peer, Pending, Place, Preparing,
-    peer::Options,
-    pending::{AwaitedPlace, State},
-};
+use super::{Comm, Handle, Message, Neighbours, Peer, Pending, Place, Preparing, peer::Options};
 use crate::{
     Error, Result, Wire,
     mpi::{Usable, ready},
@@ -22,7 +18,7 @@ use crate::{
         descriptions::{Descriptions, announce},
         exchange::{Around, Repeated},
         frame::checks,
-        incoming::{self, Incoming},
+        incoming::Incoming,
         persistent::Persistent,
         sendable::{pack_exactly, sealed::Read},
         waiting::{is_awaited, meanwhile, progress},
@@ -135,21 +131,14 @@ impl PreparedSend {
             announce(mpi, self.descriptions.as_deref(), message.read(), self.to)?;
         }
         self.request.start(mpi)?;
-        Ok(Pending::new(Sending(&mut self.request)))
-    }
-}
-
-/// A prepared message that is being sent.
-struct Sending<'a>(&'a mut Persistent);
-
-impl State<()> for Sending<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        progress(mpi);
-        self.0.is_done(mpi)
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result {
-        meanwhile(mpi, || self.0.is_done(mpi))
+        Ok(Pending::new(
+            &mut self.request,
+            |request, mpi| {
+                progress(mpi);
+                request.is_done(mpi)
+            },
+            |request, mpi| meanwhile(mpi, || request.is_done(mpi)),
+        ))
     }
 }
 
@@ -193,11 +182,11 @@ impl PreparedReceive {
         // A receive that was started before, by another call, takes the message first.
         if is_awaited(*from) {
             request.check_life()?;
-            let receiving = incoming::Receiving::start(mpi, place, Wire::Auto, *from)?;
-            return Ok(Pending::new(AwaitedPlace(receiving, drop)));
+            return Pending::place(mpi, place, Wire::Auto, *from, drop);
         }
         request.start(mpi)?;
-        Ok(Pending::new(Receiving { request, descriptions: descriptions.as_deref(), place }))
+        let receiving = Receiving { request, descriptions: descriptions.as_deref(), place };
+        Ok(Pending::new(receiving, Receiving::is_done, Receiving::finish))
     }
 }
 
@@ -214,14 +203,14 @@ struct Receiving<'a> {
     place: Incoming<'a>,
 }
 
-impl State<()> for Receiving<'_> {
+impl Receiving<'_> {
     fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
         progress(mpi);
         self.request.is_done(mpi)
     }
 
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
-        let Self { request, descriptions, place } = &mut *self;
+    fn finish(mut self, mpi: &Usable) -> Result {
+        let Self { request, descriptions, place } = &mut self;
         meanwhile(mpi, || request.is_done(mpi))?;
         let value = place.split().map_or(1, |exact| exact.step());
         let bytes = request.incoming(mpi, 0, value)?;
@@ -336,25 +325,13 @@ impl PreparedExchange {
         let messages = messages.iter().map(|message| message.carried(false)).collect();
         let mut places: Vec<_> = places.iter_mut().map(Place::incoming).collect();
         self.0.start(mpi, messages, &mut places)?;
-        Ok(Pending::new(Exchanging { exchange: &mut self.0, places }))
-    }
-}
-
-/// A prepared exchange under way.
-struct Exchanging<'a> {
-    exchange: &'a mut Repeated,
-    places: Vec<Incoming<'a>>,
-}
-
-impl State<()> for Exchanging<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        progress(mpi);
-        self.exchange.is_done(mpi)
-    }
-
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
-        let places = &mut mem::take(&mut self.places);
-        self.exchange.finish(mpi, places)
+        let is_done = |(exchange, _): &mut (&mut Repeated, _), mpi: &Usable| {
+            progress(mpi);
+            exchange.is_done(mpi)
+        };
+        Ok(Pending::new((&mut self.0, places), is_done, |(exchange, mut places), mpi| {
+            exchange.finish(mpi, &mut places)
+        }))
     }
 }
 

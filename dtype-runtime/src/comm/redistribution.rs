@@ -4,12 +4,11 @@
 //! sends to whom, and what it receives. One message goes to each rank that needs elements of this one;
 //! elements that stay are copied without MPI.
 
-use std::{marker::PhantomData, os::raw::c_int, sync::Arc};
+use std::{os::raw::c_int, sync::Arc};
 
 use super::{
     Comm, Handle, Pending,
     moves::{Message, Moves, Piece},
-    pending::State,
 };
 use crate::{
     Error, MpiDatatype, Result,
@@ -184,7 +183,14 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         let [from, to] = self.places(from, to).map_err(|error| self.moves.refuse(mpi, error))?;
         // SAFETY: 1, since the destination is borrowed mutably, and 2, since the source is borrowed.
         unsafe { self.start_at(mpi, &from, &to) }?;
-        Ok(Pending::new(Moving { redistribution: self, to, destination: PhantomData }))
+        Ok(Pending::new(
+            &mut self.moves,
+            |moves, mpi| moves.is_done(mpi),
+            move |moves, mpi| {
+                // SAFETY: 1, since the result borrows the destination mutably.
+                unsafe { moves.finish(mpi, &to) }
+            },
+        ))
     }
 
     /// Returns the number of elements that this rank sends to other ranks in each run.
@@ -363,24 +369,6 @@ fn mistake(reason: String) -> Error {
 /// The error for a mistake that another rank has found.
 fn elsewhere(rank: usize) -> Error {
     mistake(format!("rank {rank} found a mistake, which its own error describes"))
-}
-
-/// A redistribution under way.
-struct Moving<'a, T, const D: usize> {
-    redistribution: &'a mut Redistribution<T, D>,
-    to: Vec<Place>,
-    destination: PhantomData<&'a mut [T]>,
-}
-
-impl<T: MpiDatatype, const D: usize> State<()> for Moving<'_, T, D> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        self.redistribution.moves.is_done(mpi)
-    }
-
-    fn finish(self: Box<Self>, mpi: &Usable) -> Result {
-        // SAFETY: 1, since the guard borrows the destination mutably.
-        unsafe { self.redistribution.moves.finish(mpi, &self.to) }
-    }
 }
 
 debug!([T: MpiDatatype, const D: usize] Redistribution<T, D>, |all| messages: all.moves.sends.len());

@@ -6,7 +6,7 @@ use std::os::raw::{c_int, c_void};
 use ::mpi::ffi::{MPI_File, MPI_Request};
 
 use super::{
-    super::{Message, Pending, Place, Starting, pending::State},
+    super::{Message, Pending, Place, Starting},
     errors::{byte, of_file, quietly},
     handle::{File, Seen},
 };
@@ -61,7 +61,7 @@ impl<'f> Starting<&'f File> {
             // SAFETY: the bytes are in a buffer that the request keeps.
             unsafe { mpi.MPI_File_iwrite_at(file, at, place, count, byte(), request) }
         })?;
-        Ok(Pending::new(transfer))
+        Ok(Pending::new(transfer, |transfer, mpi| transfer.advance(mpi, false), Transfer::finish))
     }
 
     /// Starts to read values at an offset, and returns without waiting (`MPI_File_iread_at`). The destination
@@ -88,7 +88,7 @@ impl<'f> Starting<&'f File> {
             unsafe { mpi.MPI_File_iread_at(file, at, place, count, byte(), request) }
         })?;
         transfer.into = Some(into);
-        Ok(Pending::new(transfer))
+        Ok(Pending::new(transfer, |transfer, mpi| transfer.advance(mpi, false), Transfer::finish))
     }
 }
 
@@ -141,26 +141,21 @@ impl<'f> Transfer<'f> {
             Some(Err(code)) => of_file(mpi, &self.file.path, self.call, code).map(|()| true),
         }
     }
+
+    /// Waits for the transfer, and writes the values that are read.
+    fn finish(mut self, mpi: &Usable) -> Result {
+        self.advance(mpi, true)?;
+        let Self { file, number, size, into, .. } = &mut self;
+        match (into, &file.pending.borrow()[*number]) {
+            (Some(into), Some(request)) => into.unpack(&request.buffer()[..*size]),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Drop for Transfer<'_> {
     fn drop(&mut self) {
         let request = self.file.pending.borrow_mut()[self.number].take();
         drop(request);
-    }
-}
-
-impl State<()> for Transfer<'_> {
-    fn is_done(&mut self, mpi: &Usable) -> Result<bool> {
-        self.advance(mpi, false)
-    }
-
-    fn finish(mut self: Box<Self>, mpi: &Usable) -> Result {
-        self.advance(mpi, true)?;
-        let Self { file, number, size, into, .. } = &mut *self;
-        match (into, &file.pending.borrow()[*number]) {
-            (Some(into), Some(request)) => into.unpack(&request.buffer()[..*size]),
-            _ => Ok(()),
-        }
     }
 }

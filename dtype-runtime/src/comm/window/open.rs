@@ -261,8 +261,8 @@ impl Open {
     }
 
     /// Asks all ranks whether they leave (`MPI_Iallreduce`), and returns `true` if all answer like this one.
-    /// While this rank waits, it tells ranks that want
-    /// to meet it that it does not take part: it may have left, and they would wait for ever.
+    /// While this rank waits, it tells ranks that want to meet it that it does not take part: it may have
+    /// left, and they would wait for ever.
     fn agree(&self, leaves: bool) -> Result<bool> {
         let (mpi, communicator) = (&self.mpi, self.companion.communicator);
         let (own, mut any) = ([u8::from(leaves), u8::from(!leaves)], [0u8; 2]);
