@@ -90,14 +90,11 @@ impl<const D: usize> Halo<D> {
     ) -> Result<HaloExchange<T, D>> {
         let grid = Grid::<D>::of(communicator)?;
         let parts = self.parts::<T>()?;
-        let at = |rank, direction| Address {
-            communicator: companion.communicator,
-            rank,
-            tag: tags + number_of(direction),
-        };
+        let all = companion.communicator;
+        let at = |rank, direction| Address { communicator: all, rank, tag: tags + number_of(direction) };
         let piece = |layout| Piece { array: None, layout };
         let message = |layout, peer| Message { peer, pieces: vec![piece(layout)] };
-        let mut moves = Moves::on(Arc::clone(&companion));
+        let mut moves = Moves::on(companion);
         for HaloPart { direction, send, receive } in parts {
             let Some(rank) = grid.neighbour(mpi, direction)? else { continue };
             // A message is named by the direction in which it is sent.
