@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     marker::PhantomData,
-    mem::ManuallyDrop,
+    mem::{self, ManuallyDrop},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
@@ -58,19 +58,16 @@ impl<C: Handle> Comm<C> {
         let scope = Scope { communicator: self, transfers, lifetime: PhantomData };
         let result = catch_unwind(AssertUnwindSafe(|| function(&scope)));
         let mut transfers = scope.transfers.take();
-        let result = match result {
-            Ok(result) => result,
-            Err(panic) => {
-                // Nobody waits for what would be received, and dropping the sends waits for them.
-                transfers.receives.clear();
-                end_of_run();
-                drop(transfers);
-                resume_unwind(panic)
-            }
-        };
-        if result.is_err() {
+        if !matches!(result, Ok(Ok(_))) {
+            // Nobody waits for what would be received.
             transfers.receives.clear();
         }
+        let result = result.unwrap_or_else(|panic| {
+            end_of_run();
+            // Dropping the sends waits for them.
+            drop(mem::take(&mut transfers));
+            resume_unwind(panic)
+        });
         let Transfers { sends, receives } = &mut transfers;
         let mut first = Ok(());
         meanwhile(mpi, || {
