@@ -170,7 +170,7 @@ pub(crate) unsafe fn copy_nest<D: Direction>(
 
 /// Calls `visit` for each iteration of the loops, with its offset in bytes.
 #[inline(always)]
-fn for_each_place(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
+pub(crate) fn for_each_place(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
     macro_rules! nested {
         ($at:expr,) => {
             visit($at)

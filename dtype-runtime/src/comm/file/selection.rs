@@ -6,7 +6,7 @@ use dtype_core::{BaseType, Bounds, TypeTree};
 
 use crate::{
     Error, Layout, MpiDatatype, Result,
-    layout::{LayoutDatatype, entry::Entry, nest::Loop, region::Region},
+    layout::{LayoutDatatype, entry::Entry, nest::for_each_place, region::Region},
     types::{
         cache::cached,
         entry::{Purpose, Wanted},
@@ -131,10 +131,10 @@ impl Run {
         let (mut runs, mut packed) = (Vec::new(), 0);
         for nest in region.nests(&strides) {
             let (count, outer) = nest.contiguous_of(size);
-            each_place(outer, offset + nest.start as u64, &mut |at| {
+            for_each_place(nest.start, outer, &mut |at| {
                 let bytes = packed..packed + count * size;
                 packed = bytes.end;
-                runs.push(Self { at, bytes });
+                runs.push(Self { at: offset.saturating_add_signed(at as i64), bytes });
             });
         }
         runs
@@ -169,14 +169,6 @@ impl Runs {
                 bytes: bytes.saturating_add(runs.saturating_mul(elements.saturating_mul(size))),
             }
         })
-    }
-}
-
-/// Calls `each` with the places of all iterations of the loops.
-fn each_place(loops: &[Loop<'_>], start: u64, each: &mut impl FnMut(u64)) {
-    let [outer, inner @ ..] = loops else { return each(start) };
-    for i in 0..outer.count {
-        each_place(inner, start.saturating_add_signed(outer.offset(i) as i64), each);
     }
 }
 

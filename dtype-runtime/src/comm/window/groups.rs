@@ -4,7 +4,7 @@
 //! epoch, and `MPI_Win_wait` counts in the same way. So the ranks of an epoch first say to each other that
 //! they take part. Then nothing of another epoch is under way, and no rank waits for one that is not there.
 
-use std::os::raw::c_int;
+use std::{collections::BTreeSet, os::raw::c_int};
 
 use ::mpi::{
     Rank,
@@ -58,9 +58,7 @@ impl Partners {
     pub fn meet(open: &Open, targets: &[usize], origins: &[usize]) -> (Self, Result) {
         let ranks = |ranks: &[usize]| -> Vec<Rank> { ranks.iter().copied().map(rank_of).collect() };
         let (targets, origins) = (&ranks(targets), &ranks(origins));
-        let mut named: Vec<_> = targets.iter().chain(origins).copied().collect();
-        named.sort_unstable();
-        named.dedup();
+        let mut named: BTreeSet<_> = targets.iter().chain(origins).copied().collect();
         let checked = named.iter().try_for_each(|rank| open.check(*rank));
         named.retain(|rank| open.check(*rank).is_ok());
         // A rank with an error says that it does not take part, so that none waits for it.
