@@ -326,10 +326,10 @@ fn common<'a, const D: usize>(
     before: &'a [IndexSet<D>],
     after: &'a [IndexSet<D>],
 ) -> impl Iterator<Item = (usize, usize, [Positions<D>; 2])> + 'a {
-    let pairs = before.iter().enumerate().flat_map(move |(i, source)| {
-        after.iter().enumerate().map(move |(j, destination)| (i, source, j, destination))
-    });
-    pairs.filter_map(|(i, source, j, destination)| Some((i, j, source.common(destination)?)))
+    before.iter().enumerate().flat_map(move |(i, source)| {
+        let after = after.iter().enumerate();
+        after.filter_map(move |(j, destination)| Some((i, j, source.common(destination)?)))
+    })
 }
 
 /// Checks that each element of a part is in exactly one part of the source.
@@ -339,16 +339,15 @@ fn covered_once<const D: usize>(
     own: usize,
     number: usize,
 ) -> Result {
-    let sources =
-        from.iter().enumerate().flat_map(|(rank, parts)| parts.iter().map(move |part| (rank, part)));
-    let sources: Vec<_> = sources
-        .filter_map(|(rank, part)| destination.common(part).map(|[common, _]| (rank, common)))
-        .collect();
-    for (i, (rank, part)) in sources.iter().enumerate() {
-        if let Some((other, _)) = sources[..i].iter().find(|(_, others)| part.meets(others)) {
-            return Err(mistake(format!(
-                "a part of rank {other} and a part of rank {rank} overlap in the source"
-            )));
+    let mut sources: Vec<(usize, Positions<D>)> = Vec::new();
+    for (rank, parts) in from.iter().enumerate() {
+        for [common, _] in parts.iter().filter_map(|part| destination.common(part)) {
+            if let Some((other, _)) = sources.iter().find(|(_, others)| common.meets(others)) {
+                return Err(mistake(format!(
+                    "a part of rank {other} and a part of rank {rank} overlap in the source"
+                )));
+            }
+            sources.push((rank, common));
         }
     }
     let found = sources.iter().map(|(_, part)| part.count()).fold(0, u128::saturating_add);
