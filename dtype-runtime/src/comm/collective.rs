@@ -16,7 +16,7 @@ use crate::{
         frame::{are_plain, draw},
         incoming::{Incoming, made, made_into},
         members::{Members, Rooted},
-        parts::{Described, Form, Parts},
+        parts::{Described, Parts},
         sendable::sealed::{Read, Write},
     },
 };
@@ -80,7 +80,7 @@ impl<C: Handle> Comm<C> {
         let mpi = &ready()?;
         let root = self.rooted(mpi, root)?;
         match place.incoming().split() {
-            Ok(exact) => broadcast(root, exact, Form::BYTES),
+            Ok(exact) => broadcast(root, exact),
             Err(value) if root.is_here => broadcast_own(root, or_failed(value.carried())),
             Err(value) => {
                 let (arrived, size) = broadcast_whole::<Carried<'_>>(root, None, value.values())?;

@@ -9,9 +9,9 @@ use std::{ops::Range, os::raw::c_int};
 use ::mpi::ffi::MPI_Comm;
 
 use super::{
-    frame::{are_plain, draw, fits},
+    frame::{are_plain, break_seal, draw, fits, seal, seal_size, unseal},
     members::{Members, Rooted},
-    parts::Form,
+    parts::unseal_as,
     sendable::sealed::{Read, Write},
 };
 use crate::{
@@ -41,11 +41,11 @@ struct Header {
 }
 
 impl Header {
-    fn of<M: Read + ?Sized>(message: &M, form: Form) -> Self {
+    fn of<M: Read + ?Sized>(message: &M) -> Self {
         // Parts end between values.
         let whole = |bytes: usize| bytes - bytes % message.step().max(1);
         let (size, part) = (message.packed_size(), whole(PART));
-        let first = whole(FIRST - HEADER - form.seal_size());
+        let first = whole(FIRST - HEADER - seal_size());
         let part = if part > 0 { part } else { PART };
         Self { size, first: first.min(size), part, drawn: draw() }
     }
@@ -58,20 +58,20 @@ impl Header {
     }
 
     /// Reads the header from a root. The header may be wrong, so its sizes are limited.
-    fn read(bytes: &[u8], form: Form) -> Self {
+    fn read(bytes: &[u8]) -> Self {
         let (numbers, _) = bytes.as_chunks::<8>();
         let number = |i: usize| u64::from_ne_bytes(numbers[i]);
         let bytes = |i: usize| usize::try_from(number(i)).unwrap_or(usize::MAX);
         let size = bytes(0);
-        let first = bytes(1).min(FIRST - HEADER - form.seal_size()).min(size);
+        let first = bytes(1).min(FIRST - HEADER - seal_size()).min(size);
         Self { size, first, part: bytes(2).clamp(1, PART), drawn: number(3) }
     }
 
     /// Returns the first part of the root's message, with the header.
-    fn first_part<M: Read + ?Sized>(&self, message: &M, form: Form) -> Result<[u8; FIRST], Error> {
+    fn first_part<M: Read + ?Sized>(&self, message: &M) -> Result<[u8; FIRST], Error> {
         let mut part = [0; FIRST];
         part[..HEADER].copy_from_slice(&self.bytes());
-        pack(message, 0..self.first, self.drawn, form, &mut part[HEADER..])?;
+        pack(message, 0..self.first, self.drawn, &mut part[HEADER..])?;
         Ok(part)
     }
 
@@ -85,8 +85,8 @@ impl Header {
     }
 
     /// Returns a buffer for the largest other part, with its seal.
-    fn room(&self, form: Form) -> Result<PackBuffer, Error> {
-        Ok(PackBuffer::with_room(self.part.min(self.size - self.first) + form.seal_size())?)
+    fn room(&self) -> Result<PackBuffer, Error> {
+        Ok(PackBuffer::with_room(self.part.min(self.size - self.first) + seal_size())?)
     }
 }
 
@@ -95,46 +95,41 @@ fn pack<M: Read + ?Sized>(
     message: &M,
     bytes: Range<usize>,
     drawn: u64,
-    form: Form,
     part: &mut [u8],
 ) -> Result<(), Error> {
     let (place, behind) = part.split_at_mut(bytes.len());
     message.pack_range(bytes.clone(), place)?;
-    form.seal(message, bytes, drawn, behind);
+    seal(message, bytes, drawn, behind);
     Ok(())
 }
 
-/// Sends the root's message to all ranks. `form` says whether the header and the seals are sent, too.
-pub(crate) fn broadcast<M: Write + ?Sized>(
-    root: Rooted<'_>,
-    message: &mut M,
-    form: Form,
-) -> Result<(), Error> {
+/// Sends the root's message to all ranks.
+pub(crate) fn broadcast<M: Write + ?Sized>(root: Rooted<'_>, message: &mut M) -> Result<(), Error> {
     let Rooted { members: Members { mpi, communicator, .. }, rank: root, is_here: is_root } = root;
-    let mut header = Header::of(message, form);
+    let mut header = Header::of(message);
     let mut first = [0; FIRST];
     if is_root {
-        first = header.first_part(message, form)?;
+        first = header.first_part(message)?;
     }
     send(mpi, communicator, root, &mut first)?;
     if !is_root {
-        header = Header::read(&first, form);
+        header = Header::read(&first);
     }
     let mut receiving = Receiving::new(message, header.size, is_root);
     if !is_root {
-        receiving.take(form, 0..header.first, header.drawn, &first[HEADER..], root);
+        receiving.take(0..header.first, header.drawn, &first[HEADER..], root);
     }
-    let mut packed = header.room(form)?;
+    let mut packed = header.room()?;
     for (bytes, drawn) in header.other_parts() {
-        let packed = &mut packed[..bytes.len() + form.seal_size()];
+        let packed = &mut packed[..bytes.len() + seal_size()];
         if is_root {
-            pack(receiving.message, bytes.clone(), drawn, form, packed)?;
+            pack(receiving.message, bytes.clone(), drawn, packed)?;
         } else {
-            form.break_seal(drawn, &mut packed[bytes.len()..]);
+            break_seal(drawn, &mut packed[bytes.len()..]);
         }
         send(mpi, communicator, root, packed)?;
         if !is_root {
-            receiving.take(form, bytes, drawn, packed, root);
+            receiving.take(bytes, drawn, packed, root);
         }
     }
     receiving.end()
@@ -149,13 +144,12 @@ pub(crate) fn broadcast_whole<M: Read + ?Sized>(
     values: Option<&'static ValueType>,
 ) -> Result<(PackBuffer, usize), Error> {
     let Rooted { members: Members { mpi, communicator, .. }, rank: root, .. } = root;
-    let form = Form::BYTES;
     let mut first = match message {
-        Some(message) => Header::of(message, form).first_part(message, form)?,
+        Some(message) => Header::of(message).first_part(message)?,
         None => [0; FIRST],
     };
     send(mpi, communicator, root, &mut first)?;
-    let header = Header::read(&first, form);
+    let header = Header::read(&first);
     let size = if message.is_some() { 0 } else { header.size };
     let mut arrived = PackBuffer::with_room(size).map_err(Error::from);
     let mut take = |bytes: Range<usize>, drawn: u64, part: &[u8]| {
@@ -164,18 +158,18 @@ pub(crate) fn broadcast_whole<M: Read + ?Sized>(
             Ok(whole) if message.is_none() => whole,
             _ => return,
         };
-        match form.unseal_as(values, header.size, (bytes.clone(), packed), drawn, behind, root) {
+        match unseal_as(values, header.size, (bytes.clone(), packed), drawn, behind, root) {
             Ok(()) => whole[bytes].copy_from_slice(packed),
             Err(error) => arrived = Err(error),
         }
     };
     take(0..header.first, header.drawn, &first[HEADER..]);
-    let mut packed = header.room(form)?;
+    let mut packed = header.room()?;
     for (bytes, drawn) in header.other_parts() {
-        let packed = &mut packed[..bytes.len() + form.seal_size()];
+        let packed = &mut packed[..bytes.len() + seal_size()];
         match message {
-            Some(message) => pack(message, bytes.clone(), drawn, form, packed)?,
-            None => form.break_seal(drawn, &mut packed[bytes.len()..]),
+            Some(message) => pack(message, bytes.clone(), drawn, packed)?,
+            None => break_seal(drawn, &mut packed[bytes.len()..]),
         }
         send(mpi, communicator, root, packed)?;
         take(bytes, drawn, packed);
@@ -209,12 +203,12 @@ impl<'a, M: Write + ?Sized> Receiving<'a, M> {
 
     /// Checks the seal of a part, which holds the packed bytes in the range `bytes`, and unpacks or stores
     /// the part.
-    fn take(&mut self, form: Form, bytes: Range<usize>, drawn: u64, part: &[u8], root: c_int) {
+    fn take(&mut self, bytes: Range<usize>, drawn: u64, part: &[u8], root: c_int) {
         if self.refused.is_some() {
             return;
         }
         let (packed, behind) = part.split_at(bytes.len());
-        let sealed = form.unseal(self.message, bytes.clone(), drawn, behind, root);
+        let sealed = unseal(self.message, bytes.clone(), drawn, behind, root);
         let sealed = sealed.and_then(|()| {
             let is_last = bytes.end == self.size;
             let plain = if is_last { are_plain(self.message, packed, self.size) } else { Ok(()) };

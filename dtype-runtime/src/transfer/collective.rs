@@ -21,7 +21,7 @@ use super::{
     agreement::{number, reduce},
     frame::{draw, seal_size},
     members::{Members, Rooted},
-    parts::{Described, Form, Parts, Sizes, Told, with_seals},
+    parts::{Described, Parts, Sizes, Told, Unit, unpack_one, unseal_as, with_seals},
     sendable::sealed::{Read, Write},
 };
 use crate::{
@@ -45,7 +45,7 @@ pub(crate) struct Agreed<'m> {
     drawn: u64,
     /// The number of packed bytes at the root of a scatter.
     pub(crate) found: u64,
-    form: Form,
+    unit: Unit,
     /// An upper bound for the bytes of the largest buffer of the call; 0 if unknown.
     bytes: u64,
 }
@@ -63,7 +63,7 @@ pub(crate) fn agree(members: Members<'_>, own: usize, found: usize) -> Result<Ag
         most: u64::MAX,
         drawn: draw(),
         found: found as u64,
-        form: Form::BYTES,
+        unit: Unit::BYTE,
         bytes: 0,
     };
     if is_between_groups(mpi, communicator)? {
@@ -76,7 +76,7 @@ pub(crate) fn agree(members: Members<'_>, own: usize, found: usize) -> Result<Ag
     if bytes > isize::MAX as u64 {
         return Err(PackError::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }.into());
     }
-    Ok(Agreed { least: !others, most, drawn, found, form: Form::sealed(bytes), bytes, ..unknown })
+    Ok(Agreed { least: !others, most, drawn, found, unit: Unit::for_buffer(bytes), bytes, ..unknown })
 }
 
 impl Agreed<'_> {
@@ -101,9 +101,9 @@ impl Agreed<'_> {
     /// Returns the parts of the ranks. If they are not of equal size, `tell` exchanges the sizes.
     fn parts(&self, tell: impl FnOnce() -> Result<Vec<Told>, Error>) -> Result<Parts, Error> {
         if self.is_even() {
-            Parts::even(self.ranks, self.told(), self.form)
+            Parts::even(self.ranks, self.told(), self.unit)
         } else {
-            Parts::each(&tell()?, self.form)
+            Parts::each(&tell()?, self.unit)
         }
     }
 
@@ -136,13 +136,13 @@ pub(crate) fn gather_to_all<S: Read + ?Sized>(
     agreed: &Agreed<'_>,
     message: &S,
 ) -> Result<(PackBuffer, Parts), Error> {
-    let Agreed { mpi, communicator, form, bytes, .. } = *agreed;
+    let Agreed { mpi, communicator, unit, bytes, .. } = *agreed;
     let parts = agreed.parts(|| agreed.tell_all())?;
-    let one = form.pack_one(message, agreed.drawn);
+    let one = unit.pack_one(message, agreed.drawn);
     let buffers = one.and_then(|one| Ok((one, parts.room_for_all()?)));
     let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
-    let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
-    let kind = unit.datatype;
+    let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
+    let kind = one.datatype;
     let call = parts.sizes.either("MPI_Allgather", "MPI_Allgatherv");
     called(mpi, call, communicator, || {
         // SAFETY: the buffers have room for the units that are sent, and for those that have been announced.
@@ -228,7 +228,7 @@ pub(crate) fn exchange(
     }
     let mut come = PackBuffer::with_room(size)?;
     come[..size].fill(0);
-    let byte = Form::BYTES.datatype()?.datatype;
+    let byte = Unit::BYTE.datatype()?.datatype;
     called(mpi, "MPI_Alltoall", communicator, || {
         let (from, to, count) = (told.as_ptr().cast(), come.as_mut_ptr().cast(), slot as c_int);
         // SAFETY: both buffers have room for the announcement and the short part of each rank.
@@ -248,26 +248,26 @@ pub(crate) fn exchange(
         return Ok((come, Parts::within(&incoming, ANNOUNCEMENT, room)?));
     }
     // On an intercommunicator, each group knows only the sum of the other one, so parts are counted in bytes.
-    let (form, bytes) = if all <= FEW || between_groups {
-        (Form::BYTES, all)
+    let (unit, bytes) = if all <= FEW || between_groups {
+        (Unit::BYTE, all)
     } else {
         // All ranks count in the unit of the largest buffer.
         // SAFETY: a constant of the library.
         let maximum = unsafe { ffi::RSMPI_MAX };
         let [bytes] = reduce(mpi, communicator, [own.max(with_seals(&incoming))], maximum)?;
-        (Form::sealed(bytes), bytes)
+        (Unit::for_buffer(bytes), bytes)
     };
-    let made = Parts::each(outgoing, form).and_then(|outgoing| {
-        let incoming = Parts::each(&incoming, form)?;
+    let made = Parts::each(outgoing, unit).and_then(|outgoing| {
+        let incoming = Parts::each(&incoming, unit)?;
         Ok((pack(&outgoing)?, incoming.room_for_all()?, outgoing, incoming))
     });
     let (packed, mut all, outgoing, incoming) = all_have_memory(mpi, communicator, bytes, made)?;
-    let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
+    let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
     if let (Sizes::Each { counts, starts, .. }, Sizes::Each { counts: counts_in, starts: starts_in, .. }) =
         (&outgoing.sizes, &incoming.sizes)
     {
         called(mpi, "MPI_Alltoallv", communicator, || {
-            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), unit.datatype);
+            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), one.datatype);
             let (counts_in, starts_in) = (counts_in.as_ptr(), starts_in.as_ptr());
             // SAFETY: the buffers have room for the units that are sent, and for those that have been
             // announced.
@@ -287,12 +287,12 @@ pub(crate) fn gather<M: Read + ?Sized>(
 ) -> Result<Option<(PackBuffer, Parts)>, Error> {
     let Rooted { rank: to_rank, is_here: is_root, .. } = root;
     let parts = agreed.parts(|| agreed.tell(to_rank, is_root))?;
-    let Agreed { mpi, communicator, form, bytes, drawn, .. } = *agreed;
+    let Agreed { mpi, communicator, unit, bytes, drawn, .. } = *agreed;
     let all = if is_root { parts.room_for_all() } else { Ok(PackBuffer::with_room(0)?) };
-    let buffers = all.and_then(|all| Ok((form.pack_one(message, drawn)?, all)));
+    let buffers = all.and_then(|all| Ok((unit.pack_one(message, drawn)?, all)));
     let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
-    let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
-    let kind = unit.datatype;
+    let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
+    let kind = one.datatype;
     let call = parts.sizes.either("MPI_Gather", "MPI_Gatherv");
     called(mpi, call, communicator, || {
         // SAFETY: the buffers have room for the units that are sent, and at the root for those that have been
@@ -330,13 +330,13 @@ where
             [total, agreed.found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         return Err(Error::Fit { value: into.step(), expected, found: Some(found), from: None });
     }
-    let Agreed { mpi, communicator, form, bytes, drawn, .. } = *agreed;
+    let Agreed { mpi, communicator, unit, bytes, drawn, .. } = *agreed;
     let parts = agreed.parts(|| agreed.tell(from_rank, is_root))?;
     let packed = message.map_or_else(|| Ok(PackBuffer::with_room(0)?), |message| parts.pack(message));
-    let buffers = packed.and_then(|packed| Ok((packed, form.room_for(expected, drawn)?)));
+    let buffers = packed.and_then(|packed| Ok((packed, unit.room_for(expected, drawn)?)));
     let (packed, (mut part, own)) = all_have_memory(mpi, communicator, bytes, buffers)?;
-    let (from, to, unit) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), form.datatype()?);
-    let kind = unit.datatype;
+    let (from, to, one) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), unit.datatype()?);
+    let kind = one.datatype;
     let call = parts.sizes.either("MPI_Scatter", "MPI_Scatterv");
     called(mpi, call, communicator, || {
         // SAFETY: the root's buffer has all parts, and there is room for the units that are expected here.
@@ -353,7 +353,7 @@ where
             }
         }
     })?;
-    form.unpack_one(&part, drawn, from_rank, into)
+    unpack_one(&part, drawn, from_rank, into)
 }
 
 /// Sends one of the root's messages to each rank. The ranks do not know their sizes. `messages` is `Some`
@@ -378,28 +378,28 @@ pub(crate) fn scatter_each<S: Read>(
         unsafe { mpi.MPI_Scatter(from, 3, number(), to, 3, number(), from_rank, communicator) }
     })?;
     let [size, drawn, bytes] = own;
-    let form = Form::sealed(bytes);
+    let unit = Unit::for_buffer(bytes);
     let size = usize::try_from(size).map_err(|_| PackError::Memory { bytes: usize::MAX })?;
-    let made = Parts::each(&told, form).and_then(|parts| {
+    let made = Parts::each(&told, unit).and_then(|parts| {
         let packed = match messages {
             Some(messages) => parts.pack_each(messages)?,
             None => PackBuffer::with_room(0)?,
         };
-        Ok((packed, parts, form.room_for(size, drawn)?))
+        Ok((packed, parts, unit.room_for(size, drawn)?))
     });
     let (packed, parts, (mut part, count)) = all_have_memory(mpi, communicator, bytes, made)?;
     debug_assert!(messages.is_none_or(|messages| messages.len() == ranks));
-    let (from, to, unit) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), form.datatype()?);
+    let (from, to, one) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), unit.datatype()?);
     if let Sizes::Each { counts, starts, .. } = &parts.sizes {
         called(mpi, "MPI_Scatterv", communicator, || {
-            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), unit.datatype);
+            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), one.datatype);
             // SAFETY: the root's buffer has a part for each rank, and there is room for the announced units.
             // Elsewhere MPI does not read the send buffer.
             unsafe { mpi.MPI_Scatterv(from, counts, starts, kind, to, count, kind, from_rank, communicator) }
         })?;
     }
     let (arrived, behind) = part.split_at(size);
-    form.unseal_as(described, size, (0..size, arrived), drawn, behind, from_rank)?;
+    unseal_as(described, size, (0..size, arrived), drawn, behind, from_rank)?;
     Ok((part, size))
 }
 

@@ -1,5 +1,4 @@
-//! The division of a collective call's buffer among ranks. A [seal](super::frame) follows each part, unless
-//! the caller guarantees that no seal is needed.
+//! The division of a collective call's buffer among ranks. A [seal](super::frame) follows each part.
 
 use std::{ops::Range, os::raw::c_int};
 
@@ -19,111 +18,34 @@ use super::{
 };
 use crate::{Error, message::PlainValues, pack::PackBuffer, types::ValueType};
 
-/// The unit in which the parts of a call are counted, and whether they have seals. The unit is one byte, if
-/// the bytes of the largest buffer fit an MPI count. Otherwise it is a power of two, so that there are about
-/// 2^30 units. Each part begins at a multiple of the unit.
+/// The unit in which the parts of a call are counted, in bytes. It is one byte, if the bytes of the largest
+/// buffer fit an MPI count. Otherwise it is a power of two, so that there are about 2^30 units. Each part
+/// begins at a multiple of the unit.
 #[derive(Clone, Copy)]
-pub(crate) struct Form {
-    /// The unit in bytes.
-    unit: u64,
-    /// `true` if there is a seal behind each part.
-    sealed: bool,
-}
+pub(crate) struct Unit(u64);
 
-impl Form {
-    /// The form of parts with seals that are counted in bytes.
-    pub const BYTES: Self = Self { unit: 1, sealed: true };
+impl Unit {
+    pub const BYTE: Self = Self(1);
 
-    /// Returns the form of parts with seals. The largest buffer of the call has at most `most` bytes, on all
-    /// ranks.
-    pub fn sealed(most: u64) -> Self {
-        Self { unit: unit(most), sealed: true }
+    /// Returns the unit of a call whose largest buffer has at most `most` bytes, on all ranks.
+    pub fn for_buffer(most: u64) -> Self {
+        Self(if most <= Count::MAX as u64 { 1 } else { (most >> 30).next_power_of_two() })
     }
 
     /// Returns one unit as arguments of an MPI call.
     pub fn datatype(self) -> Result<Bytes, Error> {
-        Bytes::one_of(bytes(self.unit)?)
+        Bytes::one_of(bytes(self.0)?)
     }
 
-    /// Returns the number of units of a part with `size` packed bytes.
+    /// Returns the number of units of a part with `size` packed bytes and its seal.
     fn count(self, size: u64) -> u64 {
-        size.saturating_add(self.seal_size() as u64).div_ceil(self.unit)
-    }
-
-    /// Returns the number of units of a part with `size` packed bytes, as an MPI count.
-    pub fn units(self, size: u64) -> Result<Count, Error> {
-        units(self.count(size))
-    }
-
-    /// Returns the size in bytes of the seal behind the packed bytes of a part; 0 without seals.
-    pub fn seal_size(self) -> usize {
-        if self.sealed { seal_size() } else { 0 }
-    }
-
-    pub fn seal<M: Read + ?Sized>(self, message: &M, packed: Range<usize>, drawn: u64, behind: &mut [u8]) {
-        if self.sealed {
-            seal(message, packed, drawn, behind);
-        }
-    }
-
-    pub fn break_seal(self, drawn: u64, behind: &mut [u8]) {
-        if self.sealed {
-            break_seal(drawn, behind);
-        }
-    }
-
-    /// Checks the seal of a part that came from a rank, and unpacks the part.
-    pub fn unpack_one<M: Write + ?Sized>(
-        self,
-        part: &[u8],
-        drawn: u64,
-        rank: c_int,
-        into: &mut M,
-    ) -> Result<(), Error> {
-        let (packed, behind) = part.split_at(into.packed_size());
-        self.unseal(into, 0..packed.len(), drawn, behind, rank)?;
-        are_plain(into, packed, packed.len())?;
-        into.unpack(packed)
-    }
-
-    pub fn unseal<M: Read + ?Sized>(
-        self,
-        message: &M,
-        packed: Range<usize>,
-        drawn: u64,
-        behind: &[u8],
-        rank: c_int,
-    ) -> Result<(), Error> {
-        if self.sealed { unseal(message, packed, drawn, behind, rank) } else { Ok(()) }
-    }
-
-    /// Checks the seal of packed bytes in a range of a message of `size` bytes.
-    pub fn unseal_as<'d>(
-        self,
-        described: impl Into<Described<'d>>,
-        size: usize,
-        (range, packed): (Range<usize>, &[u8]),
-        drawn: u64,
-        behind: &[u8],
-        rank: c_int,
-    ) -> Result<(), Error> {
-        match described.into() {
-            Described::Bytes => self.unseal(packed, 0..packed.len(), drawn, behind, rank),
-            // In the checked mode, the message of a rank with an error has another description.
-            _ if range == (0..size) && failed(packed).is_some() => Ok(()),
-            Described::Values(of) => {
-                self.unseal(&PlainValues::described(of, size), range, drawn, behind, rank)
-            }
-            // A message of another size is an error, which the caller finds.
-            Described::As(place) if place.packed_size() != size => Ok(()),
-            Described::As(place) => self.unseal(place, range, drawn, behind, rank),
-        }
+        size.saturating_add(seal_size() as u64).div_ceil(self.0)
     }
 
     /// Returns the number of units of a part, and the number of bytes of these units.
     fn whole(self, size: usize) -> Result<(Count, usize), Error> {
-        let size = size as u64;
-        Ok((self.units(size)?, bytes(self.count(size).saturating_mul(self.unit))?))
+        let count = self.count(size as u64);
+        Ok((units(count)?, bytes(count.saturating_mul(self.0))?))
     }
 
     /// Packs a message as one part, sealed with `drawn`, the random number of the call. Returns the part and
@@ -132,7 +54,7 @@ impl Form {
         let size = message.packed_size();
         let (count, room) = self.whole(size)?;
         let mut packed = pack_with_room(message, room)?;
-        self.seal(message, 0..size, drawn, &mut packed[size..]);
+        seal(message, 0..size, drawn, &mut packed[size..]);
         Ok((packed, count))
     }
 
@@ -141,8 +63,41 @@ impl Form {
     pub fn room_for(self, size: usize, drawn: u64) -> Result<(PackBuffer, Count), Error> {
         let (count, room) = self.whole(size)?;
         let mut part = PackBuffer::with_room(room)?;
-        self.break_seal(drawn, &mut part[size..]);
+        break_seal(drawn, &mut part[size..]);
         Ok((part, count))
+    }
+}
+
+/// Checks the seal of a part that came from a rank, and unpacks the part.
+pub(crate) fn unpack_one<M: Write + ?Sized>(
+    part: &[u8],
+    drawn: u64,
+    rank: c_int,
+    into: &mut M,
+) -> Result<(), Error> {
+    let (packed, behind) = part.split_at(into.packed_size());
+    unseal(into, 0..packed.len(), drawn, behind, rank)?;
+    are_plain(into, packed, packed.len())?;
+    into.unpack(packed)
+}
+
+/// Checks the seal of packed bytes in a range of a message of `size` bytes.
+pub(crate) fn unseal_as<'d>(
+    described: impl Into<Described<'d>>,
+    size: usize,
+    (range, packed): (Range<usize>, &[u8]),
+    drawn: u64,
+    behind: &[u8],
+    rank: c_int,
+) -> Result<(), Error> {
+    match described.into() {
+        Described::Bytes => unseal(packed, 0..packed.len(), drawn, behind, rank),
+        // In the checked mode, the message of a rank with an error has another description.
+        _ if range == (0..size) && failed(packed).is_some() => Ok(()),
+        Described::Values(of) => unseal(&PlainValues::described(of, size), range, drawn, behind, rank),
+        // A message of another size is an error, which the caller finds.
+        Described::As(place) if place.packed_size() != size => Ok(()),
+        Described::As(place) => unseal(place, range, drawn, behind, rank),
     }
 }
 
@@ -163,10 +118,6 @@ impl From<Option<&'static ValueType>> for Described<'_> {
     }
 }
 
-fn unit(most: u64) -> u64 {
-    if most <= Count::MAX as u64 { 1 } else { (most >> 30).next_power_of_two() }
-}
-
 /// The announcement of a rank before the call: its number of packed bytes, and the random number of its seal.
 pub(crate) type Told = [u64; 2];
 
@@ -180,13 +131,12 @@ pub(crate) fn with_seals(told: &[Told]) -> u64 {
     total(told).saturating_add((told.len() * seal_size()) as u64)
 }
 
-/// The parts of a buffer: the number of packed bytes of each rank, and where they begin. A part with a seal
-/// is never empty. If parts without seals are empty, the call is not made: some libraries take the address of
-/// an empty vector for `MPI_IN_PLACE`.
+/// The parts of a buffer: the number of packed bytes of each rank, and where they begin. A part with its seal
+/// is never empty: some libraries take the address of an empty vector for `MPI_IN_PLACE`.
 pub(crate) struct Parts {
     ranks: usize,
     pub sizes: Sizes,
-    pub form: Form,
+    unit: Unit,
 }
 
 /// The sizes of the parts.
@@ -216,31 +166,28 @@ impl Sizes {
 
 impl Parts {
     /// Returns `ranks` parts of the same size, all with the same seal.
-    pub fn even(ranks: usize, [size, drawn]: Told, form: Form) -> Result<Self, Error> {
-        let count = form.count(size);
+    pub fn even(ranks: usize, [size, drawn]: Told, unit: Unit) -> Result<Self, Error> {
+        let count = unit.count(size);
         // After this check, no arithmetic on these fields overflows.
-        let room = count.checked_mul(ranks as u64).and_then(|units| units.checked_mul(form.unit));
+        let room = count.checked_mul(ranks as u64).and_then(|units| units.checked_mul(unit.0));
         room.ok_or(TOO_MANY).and_then(bytes)?;
-        let sizes = Sizes::Even { size: bytes(size)?, drawn, count: form.units(size)? };
-        Ok(Self { ranks, sizes, form })
+        let sizes = Sizes::Even { size: bytes(size)?, drawn, count: units(count)? };
+        Ok(Self { ranks, sizes, unit })
     }
 
     /// Returns the parts that the ranks have announced.
-    pub fn each(told: &[Told], form: Form) -> Result<Self, Error> {
+    pub fn each(told: &[Told], unit: Unit) -> Result<Self, Error> {
         let mut counts = Vec::new();
         let mut starts = Vec::new();
         let mut end = 0u64;
         for [size, _] in told {
-            let count = form.count(*size);
+            let count = unit.count(*size);
             starts.push(units(end)?);
             counts.push(units(count)?);
             end += count;
         }
-        let sizes = told.iter().map(|[size, _]| bytes(*size)).collect::<Result<_, _>>()?;
-        let drawn = told.iter().map(|[_, drawn]| *drawn).collect();
-        end.checked_mul(form.unit).ok_or(TOO_MANY).and_then(bytes)?;
-        let sizes = Sizes::Each { sizes, drawn, counts, starts };
-        Ok(Self { ranks: told.len(), sizes, form })
+        end.checked_mul(unit.0).ok_or(TOO_MANY).and_then(bytes)?;
+        Self::at(told, counts, starts, unit)
     }
 
     /// Returns the parts that the ranks have announced, in a buffer that has `before` bytes before each part,
@@ -249,19 +196,21 @@ impl Parts {
     /// # Errors
     /// `Size` if a part has more.
     pub fn within(told: &[Told], before: usize, room: usize) -> Result<Self, Error> {
-        let form = Form::BYTES;
-        let (mut sizes, mut starts) = (Vec::with_capacity(told.len()), Vec::with_capacity(told.len()));
+        let mut starts = Vec::with_capacity(told.len());
         for (rank, [size, _]) in told.iter().enumerate() {
             let size = bytes(*size)?;
-            if size > room.saturating_sub(form.seal_size()) {
+            if size > room.saturating_sub(seal_size()) {
                 return Err(Error::Announced { rank: rank as c_int, bytes: size });
             }
-            sizes.push(size);
             starts.push(units((rank * (before + room) + before) as u64)?);
         }
+        Self::at(told, vec![units(room as u64)?; told.len()], starts, Unit::BYTE)
+    }
+
+    fn at(told: &[Told], counts: Vec<Count>, starts: Vec<Count>, unit: Unit) -> Result<Self, Error> {
+        let sizes = told.iter().map(|[size, _]| bytes(*size)).collect::<Result<_, _>>()?;
         let drawn = told.iter().map(|[_, drawn]| *drawn).collect();
-        let counts = vec![units(room as u64)?; told.len()];
-        Ok(Self { ranks: told.len(), sizes: Sizes::Each { sizes, drawn, counts, starts }, form })
+        Ok(Self { ranks: told.len(), sizes: Sizes::Each { sizes, drawn, counts, starts }, unit })
     }
 
     /// Returns the range of a rank's packed bytes in the buffer, and the number of its seal.
@@ -270,8 +219,13 @@ impl Parts {
             Sizes::Even { size, drawn, count } => (rank * *count as usize, *size, *drawn),
             Sizes::Each { sizes, drawn, starts, .. } => (starts[rank] as usize, sizes[rank], drawn[rank]),
         };
-        let start = start * self.form.unit as usize;
+        let start = start * self.unit.0 as usize;
         (start..start + size, drawn)
+    }
+
+    /// Returns the [part](Self::part) of each rank, in order.
+    fn parts(&self) -> impl Iterator<Item = (Range<usize>, u64)> {
+        (0..self.ranks).map(|rank| self.part(rank))
     }
 
     /// Returns the size of the buffer in bytes.
@@ -283,14 +237,14 @@ impl Parts {
                 last(starts) + last(counts)
             }
         };
-        units * self.form.unit as usize
+        units * self.unit.0 as usize
     }
 
     /// Returns a buffer for the parts of all ranks, with broken seals.
     pub fn room_for_all(&self) -> Result<PackBuffer, Error> {
         let mut all = PackBuffer::with_room(self.room())?;
-        for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
-            self.form.break_seal(drawn, &mut all[range.end..]);
+        for (range, drawn) in self.parts() {
+            break_seal(drawn, &mut all[range.end..]);
         }
         Ok(all)
     }
@@ -298,11 +252,11 @@ impl Parts {
     /// Packs a message whose packed bytes are the parts of all ranks, and seals each part.
     pub fn pack<M: Read + ?Sized>(&self, message: &M) -> Result<PackBuffer, Error> {
         let (mut all, mut start) = (PackBuffer::with_room(self.room())?, 0);
-        for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
+        for (range, drawn) in self.parts() {
             let packed = start..start + range.len();
             message.pack_range(packed.clone(), &mut all[range.clone()])?;
             start = packed.end;
-            self.form.seal(message, packed, drawn, &mut all[range.end..]);
+            seal(message, packed, drawn, &mut all[range.end..]);
         }
         Ok(all)
     }
@@ -311,39 +265,33 @@ impl Parts {
     /// empty.
     pub fn pack_each<M: Read>(&self, messages: &[M]) -> Result<PackBuffer, Error> {
         let mut all = PackBuffer::with_room(self.room())?;
-        for rank in 0..self.ranks {
-            let (range, drawn) = self.part(rank);
-            match messages.get(rank) {
-                Some(message) => {
-                    message.pack_range(0..range.len(), &mut all[range.clone()])?;
-                    self.form.seal(message, 0..range.len(), drawn, &mut all[range.end..]);
-                }
-                None => self.form.seal::<[u8]>(&[], 0..0, drawn, &mut all[range.end..]),
-            }
+        for (rank, (range, drawn)) in self.parts().enumerate() {
+            let message = messages.get(rank).map_or(&[0u8; 0] as &dyn Read, |message| message);
+            message.pack_range(0..range.len(), &mut all[range.clone()])?;
+            seal(message, 0..range.len(), drawn, &mut all[range.end..]);
         }
         Ok(all)
     }
 
     /// Unpacks the parts of all ranks into one message, if all parts have arrived and fit.
     pub fn unpack<M: Write + ?Sized>(&self, all: &mut [u8], message: &mut M) -> Result<(), Error> {
-        let parts = || (0..self.ranks).map(|rank| self.part(rank));
-        fits(message, parts().map(|(range, _)| range.len()).sum(), None)?;
+        fits(message, self.parts().map(|(range, _)| range.len()).sum(), None)?;
         let mut start = 0;
-        for (rank, (range, drawn)) in parts().enumerate() {
+        for (rank, (range, drawn)) in (0..).zip(self.parts()) {
             let packed = start..start + range.len();
             start = packed.end;
-            self.form.unseal(message, packed, drawn, &all[range.end..], rank as c_int)?;
+            unseal(message, packed, drawn, &all[range.end..], rank)?;
             let part = &all[range];
-            are_plain(message, part, part.len()).map_err(|error| error.sent_by(rank as c_int))?;
+            are_plain(message, part, part.len()).map_err(|error| error.sent_by(rank))?;
         }
-        if message.any_pattern() {
-            let mut start = 0;
-            return parts().try_for_each(|(range, _)| {
-                start += range.len();
-                message.unpack_range(start - range.len(), &all[range])
-            });
+        if !message.any_pattern() {
+            return message.unpack(self.close_up(all));
         }
-        message.unpack(self.close_up(all))
+        let mut start = 0;
+        self.parts().try_for_each(|(range, _)| {
+            start += range.len();
+            message.unpack_range(start - range.len(), &all[range])
+        })
     }
 
     /// Calls `make` with the bytes of each rank, if all of them have arrived, and returns its results.
@@ -355,8 +303,8 @@ impl Parts {
         make: impl Fn(&[u8]) -> Result<R, Error>,
     ) -> Result<Vec<R>, Error> {
         self.unseal_each(all, values)?;
-        let made = |rank| make(&all[self.part(rank).0]).map_err(|error| error.sent_by(rank as c_int));
-        (0..self.ranks).map(made).collect()
+        let made = |(rank, (range, _))| make(&all[range]).map_err(|error| error.sent_by(rank));
+        (0..).zip(self.parts()).map(made).collect()
     }
 
     /// Returns the bytes of all ranks one after another, if all of them have arrived.
@@ -371,49 +319,42 @@ impl Parts {
 
     /// Checks that the bytes of all ranks have arrived.
     fn unseal_each(&self, all: &[u8], values: Option<&'static ValueType>) -> Result<(), Error> {
-        (0..self.ranks).try_for_each(|rank| {
-            let (range, drawn) = self.part(rank);
-            let (packed, behind) = (&all[range.clone()], &all[range.end..]);
-            let whole = 0..packed.len();
-            self.form.unseal_as(values, whole.end, (whole, packed), drawn, behind, rank as c_int)
+        (0..).zip(self.parts()).try_for_each(|(rank, (range, drawn))| {
+            let whole = (0..range.len(), &all[range.clone()]);
+            unseal_as(values, range.len(), whole, drawn, &all[range.end..], rank)
         })
     }
 
     /// Unpacks the part of each rank into a place of its own, if all parts have arrived and fit.
     pub fn unpack_into_each(&self, all: &[u8], places: &mut [Incoming<'_>]) -> Result<(), Error> {
-        for (rank, place) in places.iter_mut().enumerate() {
-            let (range, drawn) = self.part(rank);
+        for (rank, (place, (range, drawn))) in (0..).zip(places.iter_mut().zip(self.parts())) {
             let (packed, behind) = (&all[range.clone()], &all[range.end..]);
-            let rank = rank as c_int;
             let whole = 0..packed.len();
             match place.split() {
                 Ok(exact) => {
                     let fits = fits(exact, packed.len(), None);
                     fits.map_err(|error| failed(packed).map_or(error, |error| error.sent_by(rank)))?;
-                    self.form.unseal(exact, whole, drawn, behind, rank)?;
+                    unseal(exact, whole, drawn, behind, rank)?;
                     are_plain(exact, packed, packed.len()).map_err(|error| error.sent_by(rank))?;
                 }
                 Err(value) => {
-                    let values = value.values();
-                    self.form.unseal_as(values, whole.end, (whole, packed), drawn, behind, rank)?;
+                    unseal_as(value.values(), whole.end, (whole, packed), drawn, behind, rank)?;
                 }
             }
         }
-        places.iter_mut().enumerate().try_for_each(|(rank, place)| {
-            let packed = &all[self.part(rank).0];
+        (0..).zip(places.iter_mut().zip(self.parts())).try_for_each(|(rank, (place, (range, _)))| {
             let made = match place.split() {
-                Ok(exact) => exact.unpack(packed),
-                Err(value) => made_into(packed, value),
+                Ok(exact) => exact.unpack(&all[range]),
+                Err(value) => made_into(&all[range], value),
             };
-            made.map_err(|error| error.sent_by(rank as c_int))
+            made.map_err(|error| error.sent_by(rank))
         })
     }
 
     /// Closes the gaps between the parts, and returns the packed bytes of all ranks.
     fn close_up<'a>(&self, all: &'a mut [u8]) -> &'a [u8] {
         let mut end = 0;
-        for rank in 0..self.ranks {
-            let (range, _) = self.part(rank);
+        for (range, _) in self.parts() {
             all.copy_within(range.clone(), end);
             end += range.len();
         }
@@ -440,11 +381,12 @@ fn bytes(number: u64) -> Result<usize, PackError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, Error, Form, Parts, Sizes, Told, total, unit};
+    use super::{Count, Error, Parts, Sizes, Told, Unit, total};
 
     #[test]
     fn units_are_as_small_as_counts_allow() {
         let most = Count::MAX as u64;
+        let unit = |bytes| Unit::for_buffer(bytes).0;
         assert_eq!((unit(0), unit(most), unit(most + 1), unit(3 << 30)), (1, 1, 2, 4));
         for bytes in [most + 1, 3 << 30, (4 << 30) - 1, 5 << 40, u64::MAX] {
             // There is room for the last units of 2^29 ranks.
@@ -457,16 +399,13 @@ mod tests {
     fn parts_begin_with_units_of_their_own_and_are_put_together_again() {
         let values: Vec<u8> = (1..=12).collect();
         let unequal: &[Told] = &[[3, 1], [0, 2], [5, 3], [4, 4]];
-        let each = |unit, sealed| Parts::each(unequal, Form { unit, sealed });
-        let even = |unit, sealed| Parts::even(4, [3, 1], Form { unit, sealed });
+        let each = |unit| Parts::each(unequal, Unit(unit));
+        let even = |unit| Parts::even(4, [3, 1], Unit(unit));
         for (parts, room, third) in [
-            (each(1, true), 12 + 4 * 8, 19..24),
-            (each(4, true), 12 + 8 + 16 + 12, 20..25),
-            (each(1, false), 12, 3..8),
-            (even(1, true), 12 + 4 * 8, 22..25),
-            (even(4, true), 4 * 12, 24..27),
-            (even(4, false), 4 * 4, 8..11),
-            (even(1, false), 12, 6..9),
+            (each(1), 12 + 4 * 8, 19..24),
+            (each(4), 12 + 8 + 16 + 12, 20..25),
+            (even(1), 12 + 4 * 8, 22..25),
+            (even(4), 4 * 12, 24..27),
         ] {
             let parts = parts.unwrap();
             let mut packed = parts.pack(&values[..]).unwrap();
@@ -481,11 +420,11 @@ mod tests {
                 Err(Error::Fit { value: 1, expected: 11, found: Some(12), from: None })
             );
         }
-        assert_eq!(Parts::each(&[], Form::sealed(0)).unwrap().room(), 0);
+        assert_eq!(Parts::each(&[], Unit::for_buffer(0)).unwrap().room(), 0);
         let too_many: [&[_]; 2] = [&[[1 << 40, 0]], &[[u64::MAX, 0]; 2]];
         for (told, unit) in too_many.into_iter().zip([1, 1 << 34]) {
-            let form = Form { unit, sealed: true };
-            assert!(Parts::each(told, form).is_err() && Parts::even(told.len(), told[0], form).is_err());
+            let unit = Unit(unit);
+            assert!(Parts::each(told, unit).is_err() && Parts::even(told.len(), told[0], unit).is_err());
         }
     }
 
@@ -493,7 +432,7 @@ mod tests {
     fn a_part_that_has_not_come_or_not_to_its_end_is_an_error() {
         // The seal may be all zeros or ones, or another call may have left its own.
         for drawn in [0, 1, 1 << 63, u64::MAX] {
-            let of = |drawn| Parts::each(&[[3, drawn], [5, drawn]], Form::BYTES).unwrap();
+            let of = |drawn| Parts::each(&[[3, drawn], [5, drawn]], Unit::BYTE).unwrap();
             let parts = of(drawn);
             let packed = parts.pack(&[7u8; 8]).unwrap();
             let other = drawn ^ 0x0101_0101_0101_0101;
