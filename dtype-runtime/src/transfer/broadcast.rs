@@ -6,17 +6,16 @@
 
 use std::{ops::Range, os::raw::c_int};
 
-use ::mpi::ffi::MPI_Comm;
-
 use super::{
-    frame::{are_plain, break_seal, draw, fits, seal, seal_size, unseal},
+    frame::{are_plain, break_seal, draw, fits, read_numbers, seal, seal_size, unseal, write_numbers},
     members::{Members, Rooted},
     parts::unseal_as,
+    pieces::Pieces,
     sendable::sealed::{Read, Write},
 };
 use crate::{
     Error,
-    mpi::{Usable, called, packed_datatype},
+    mpi::{called, packed_datatype},
     pack::PackBuffer,
     types::ValueType,
 };
@@ -50,29 +49,32 @@ impl Header {
         Self { size, first: first.min(size), part, drawn: draw() }
     }
 
-    fn bytes(&self) -> [u8; HEADER] {
-        let numbers = [self.size as u64, self.first as u64, self.part as u64, self.drawn];
-        let mut bytes = [0; HEADER];
-        bytes.copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
-        bytes
-    }
-
-    /// Reads the header from a root. The header may be wrong, so its sizes are limited.
-    fn read(bytes: &[u8]) -> Self {
-        let (numbers, _) = bytes.as_chunks::<8>();
-        let number = |i: usize| u64::from_ne_bytes(numbers[i]);
-        let bytes = |i: usize| usize::try_from(number(i)).unwrap_or(usize::MAX);
-        let size = bytes(0);
-        let first = bytes(1).min(FIRST - HEADER - seal_size()).min(size);
-        Self { size, first, part: bytes(2).clamp(1, PART), drawn: number(3) }
-    }
-
-    /// Returns the first part of the root's message, with the header.
-    fn first_part<M: Read + ?Sized>(&self, message: &M) -> Result<[u8; FIRST], Error> {
+    /// Receives the first part, and reads the header. The header may be wrong, so its sizes are limited.
+    fn receive(root: Rooted<'_>) -> Result<(Self, [u8; FIRST]), Error> {
         let mut part = [0; FIRST];
-        part[..HEADER].copy_from_slice(&self.bytes());
-        pack(message, 0..self.first, self.drawn, &mut part[HEADER..])?;
-        Ok(part)
+        send(root, &mut part)?;
+        let [size, first, other, drawn] = read_numbers(&part);
+        let [size, first, other] = [size, first, other].map(|size| size.try_into().unwrap_or(usize::MAX));
+        let first = first.min(FIRST - HEADER - seal_size()).min(size);
+        Ok((Self { size, first, part: other.clamp(1, PART), drawn }, part))
+    }
+
+    /// Receives the other parts. `take` gets each part, with its packed bytes and the number of its seal.
+    fn receive_parts(
+        &self,
+        root: Rooted<'_>,
+        first: &[u8; FIRST],
+        mut take: impl FnMut(Range<usize>, u64, &[u8]),
+    ) -> Result<(), Error> {
+        take(0..self.first, self.drawn, &first[HEADER..]);
+        let mut part = self.room()?;
+        self.other_parts().try_for_each(|(bytes, drawn)| {
+            let part = &mut part[..bytes.len() + seal_size()];
+            break_seal(drawn, &mut part[bytes.len()..]);
+            send(root, part)?;
+            take(bytes, drawn, part);
+            Ok(())
+        })
     }
 
     /// Returns the packed bytes of each other part, and the random number of its seal.
@@ -90,6 +92,65 @@ impl Header {
     }
 }
 
+/// Sends the message of the root to all ranks.
+pub(crate) fn broadcast<M: Write + ?Sized>(root: Rooted<'_>, message: &mut M) -> Result<(), Error> {
+    if root.is_here {
+        return send_message(root, message);
+    }
+    let (header, first) = Header::receive(root)?;
+    let mut pieces = Pieces::new(message, header.size, |message| fits(message, header.size, None));
+    header.receive_parts(root, &first, |bytes, drawn, part| {
+        let (packed, behind) = part.split_at(bytes.len());
+        pieces.take(bytes.start, packed, |message| {
+            let is_last = bytes.end == header.size;
+            unseal(message, bytes, drawn, behind, root.rank)?;
+            let plain = if is_last { are_plain(message, packed, header.size) } else { Ok(()) };
+            plain.map_err(|error| error.sent_by(root.rank))
+        });
+    })?;
+    pieces.end()
+}
+
+/// Sends the message of the root, of any size, to all ranks. `message` is `Some` only at the root. `values`
+/// is the type of its values, if they are plain. Returns the message, and its size in bytes; at the root, it
+/// is empty.
+pub(crate) fn broadcast_whole<M: Read + ?Sized>(
+    root: Rooted<'_>,
+    message: Option<&M>,
+    values: Option<&'static ValueType>,
+) -> Result<(PackBuffer, usize), Error> {
+    if let Some(message) = message {
+        send_message(root, message)?;
+        return Ok((PackBuffer::with_room(0)?, 0));
+    }
+    let (header, first) = Header::receive(root)?;
+    let mut arrived = PackBuffer::with_room(header.size).map_err(Error::from);
+    header.receive_parts(root, &first, |bytes, drawn, part| {
+        let (packed, behind) = part.split_at(bytes.len());
+        let Ok(whole) = &mut arrived else { return };
+        match unseal_as(values, header.size, (bytes.clone(), packed), drawn, behind, root.rank) {
+            Ok(()) => whole[bytes].copy_from_slice(packed),
+            Err(error) => arrived = Err(error),
+        }
+    })?;
+    Ok((arrived?, header.size))
+}
+
+/// Sends a message of this rank to all others.
+fn send_message<M: Read + ?Sized>(root: Rooted<'_>, message: &M) -> Result<(), Error> {
+    let header = Header::of(message);
+    let mut first = [0; FIRST];
+    write_numbers([header.size as u64, header.first as u64, header.part as u64, header.drawn], &mut first);
+    pack(message, 0..header.first, header.drawn, &mut first[HEADER..])?;
+    send(root, &mut first)?;
+    let mut part = header.room()?;
+    header.other_parts().try_for_each(|(bytes, drawn)| {
+        let part = &mut part[..bytes.len() + seal_size()];
+        pack(message, bytes, drawn, part)?;
+        send(root, part)
+    })
+}
+
 /// Packs some of the packed bytes of a message as a part, and seals it.
 fn pack<M: Read + ?Sized>(
     message: &M,
@@ -103,141 +164,12 @@ fn pack<M: Read + ?Sized>(
     Ok(())
 }
 
-/// Sends the root's message to all ranks.
-pub(crate) fn broadcast<M: Write + ?Sized>(root: Rooted<'_>, message: &mut M) -> Result<(), Error> {
-    let Rooted { members: Members { mpi, communicator, .. }, rank: root, is_here: is_root } = root;
-    let mut header = Header::of(message);
-    let mut first = [0; FIRST];
-    if is_root {
-        first = header.first_part(message)?;
-    }
-    send(mpi, communicator, root, &mut first)?;
-    if !is_root {
-        header = Header::read(&first);
-    }
-    let mut receiving = Receiving::new(message, header.size, is_root);
-    if !is_root {
-        receiving.take(0..header.first, header.drawn, &first[HEADER..], root);
-    }
-    let mut packed = header.room()?;
-    for (bytes, drawn) in header.other_parts() {
-        let packed = &mut packed[..bytes.len() + seal_size()];
-        if is_root {
-            pack(receiving.message, bytes.clone(), drawn, packed)?;
-        } else {
-            break_seal(drawn, &mut packed[bytes.len()..]);
-        }
-        send(mpi, communicator, root, packed)?;
-        if !is_root {
-            receiving.take(bytes, drawn, packed, root);
-        }
-    }
-    receiving.end()
-}
-
-/// Sends the root's message, of any size, to all ranks. `message` is `Some` only at the root. `values` is the
-/// type of its values, if they are plain. Returns the message, and its size in bytes; at the root, it is
-/// empty.
-pub(crate) fn broadcast_whole<M: Read + ?Sized>(
-    root: Rooted<'_>,
-    message: Option<&M>,
-    values: Option<&'static ValueType>,
-) -> Result<(PackBuffer, usize), Error> {
-    let Rooted { members: Members { mpi, communicator, .. }, rank: root, .. } = root;
-    let mut first = match message {
-        Some(message) => Header::of(message).first_part(message)?,
-        None => [0; FIRST],
-    };
-    send(mpi, communicator, root, &mut first)?;
-    let header = Header::read(&first);
-    let size = if message.is_some() { 0 } else { header.size };
-    let mut arrived = PackBuffer::with_room(size).map_err(Error::from);
-    let mut take = |bytes: Range<usize>, drawn: u64, part: &[u8]| {
-        let (packed, behind) = part.split_at(bytes.len());
-        let whole = match &mut arrived {
-            Ok(whole) if message.is_none() => whole,
-            _ => return,
-        };
-        match unseal_as(values, header.size, (bytes.clone(), packed), drawn, behind, root) {
-            Ok(()) => whole[bytes].copy_from_slice(packed),
-            Err(error) => arrived = Err(error),
-        }
-    };
-    take(0..header.first, header.drawn, &first[HEADER..]);
-    let mut packed = header.room()?;
-    for (bytes, drawn) in header.other_parts() {
-        let packed = &mut packed[..bytes.len() + seal_size()];
-        match message {
-            Some(message) => pack(message, bytes.clone(), drawn, packed)?,
-            None => break_seal(drawn, &mut packed[bytes.len()..]),
-        }
-        send(mpi, communicator, root, packed)?;
-        take(bytes, drawn, packed);
-    }
-    Ok((arrived?, size))
-}
-
-/// The progress of a broadcast. A message that is refused is received nevertheless, because all ranks must
-/// complete the call.
-struct Receiving<'a, M: ?Sized> {
-    message: &'a mut M,
-    refused: Option<Error>,
-    /// A buffer for the whole message, if it must be checked before any of it is written.
-    whole: Option<PackBuffer>,
-    size: usize,
-}
-
-impl<'a, M: Write + ?Sized> Receiving<'a, M> {
-    fn new(message: &'a mut M, size: usize, is_root: bool) -> Self {
-        let mut refused = fits(message, size, None).err();
-        let looks_first = refused.is_none() && !is_root && !message.any_pattern();
-        let mut whole = None;
-        if looks_first {
-            match PackBuffer::with_room(size) {
-                Ok(buffer) => whole = Some(buffer),
-                Err(error) => refused = Some(error.into()),
-            }
-        }
-        Self { message, refused, whole, size }
-    }
-
-    /// Checks the seal of a part, which holds the packed bytes in the range `bytes`, and unpacks or stores
-    /// the part.
-    fn take(&mut self, bytes: Range<usize>, drawn: u64, part: &[u8], root: c_int) {
-        if self.refused.is_some() {
-            return;
-        }
-        let (packed, behind) = part.split_at(bytes.len());
-        let sealed = unseal(self.message, bytes.clone(), drawn, behind, root);
-        let sealed = sealed.and_then(|()| {
-            let is_last = bytes.end == self.size;
-            let plain = if is_last { are_plain(self.message, packed, self.size) } else { Ok(()) };
-            plain.map_err(|error| error.sent_by(root))
-        });
-        let taken = sealed.and_then(|()| match &mut self.whole {
-            Some(whole) => {
-                whole[bytes].copy_from_slice(packed);
-                Ok(())
-            }
-            None => self.message.unpack_range(bytes.start, packed),
-        });
-        self.refused = taken.err();
-    }
-
-    fn end(self) -> Result<(), Error> {
-        match (self.refused, self.whole) {
-            (Some(error), _) => Err(error),
-            (None, Some(whole)) => self.message.unpack(&whole[..self.size]),
-            (None, None) => Ok(()),
-        }
-    }
-}
-
-/// Sends bytes from the root to every rank. Their number is the same on all ranks.
-fn send(mpi: &Usable, communicator: MPI_Comm, root: c_int, bytes: &mut [u8]) -> Result<(), Error> {
+/// Sends bytes from the root to every rank (`MPI_Bcast`). Their number is the same on all ranks.
+fn send(root: Rooted<'_>, bytes: &mut [u8]) -> Result<(), Error> {
+    let Rooted { members: Members { mpi, communicator, .. }, rank, .. } = root;
     called(mpi, "MPI_Bcast", communicator, || {
         let (place, count) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
         // SAFETY: the bytes are borrowed mutably, and their number fits an MPI count.
-        unsafe { mpi.MPI_Bcast(place, count, packed_datatype(), root, communicator) }
+        unsafe { mpi.MPI_Bcast(place, count, packed_datatype(), rank, communicator) }
     })
 }

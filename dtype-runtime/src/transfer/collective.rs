@@ -19,7 +19,7 @@ use dtype_engine::Error as PackError;
 
 use super::{
     agreement::{number, reduce},
-    frame::{draw, seal_size},
+    frame::{draw, read_numbers, seal_size, write_numbers},
     members::{Members, Rooted},
     parts::{Described, Parts, Sizes, Told, Unit, unpack_one, unseal_as, with_seals},
     sendable::sealed::{Read, Write},
@@ -223,8 +223,7 @@ pub(crate) fn exchange(
     // Each rank also tells all ranks how many bytes it sends. The sum limits the buffers of all of them.
     let own = with_seals(outgoing);
     for (at, [size, drawn]) in told.chunks_exact_mut(slot).zip(outgoing) {
-        let announced: Announcement = [*size, *drawn, own, largest];
-        at[..ANNOUNCEMENT].copy_from_slice(announced.map(u64::to_ne_bytes).as_flattened());
+        write_numbers([*size, *drawn, own, largest], at);
     }
     let mut come = PackBuffer::with_room(size)?;
     come[..size].fill(0);
@@ -234,13 +233,7 @@ pub(crate) fn exchange(
         // SAFETY: both buffers have room for the announcement and the short part of each rank.
         unsafe { mpi.MPI_Alltoall(from, count, byte, to, count, byte, communicator) }
     })?;
-    let incoming: Vec<Announcement> = come[..size]
-        .chunks_exact(slot)
-        .map(|at| {
-            let (numbers, _) = at.as_chunks();
-            std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]))
-        })
-        .collect();
+    let incoming: Vec<Announcement> = come[..size].chunks_exact(slot).map(read_numbers).collect();
     let all = incoming.iter().fold(0u64, |sum, [_, _, own, _]| sum.saturating_add(*own));
     let all_short = incoming.iter().all(|[.., largest]| is_short(*largest));
     let incoming: Vec<Told> = incoming.into_iter().map(|[size, drawn, ..]| [size, drawn]).collect();

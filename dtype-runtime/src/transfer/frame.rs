@@ -100,6 +100,17 @@ pub(crate) fn unseal<M: Read + ?Sized>(
     if seal.first_chunk() == Some(&mark_of(drawn).to_ne_bytes()) { Ok(()) } else { Err(announced) }
 }
 
+/// Writes numbers into the first bytes, in the byte order of the machine.
+pub(crate) fn write_numbers<const N: usize>(numbers: [u64; N], into: &mut [u8]) {
+    into[..size_of_val(&numbers)].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
+}
+
+/// Reads the numbers in the first bytes, of which there must be enough.
+pub(crate) fn read_numbers<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]))
+}
+
 /// Writes the description of the given packed bytes of a message.
 pub(crate) fn describe<M: Read + ?Sized>(message: &M, bytes: Range<usize>, into: &mut [u8]) {
     describe_with(MARK, message, bytes, into);
@@ -112,9 +123,8 @@ fn describe_with<M: Read + ?Sized>(mark: u64, message: &M, bytes: Range<usize>, 
         text.truncate(text.floor_char_boundary(TEXT - '…'.len_utf8()));
         text.push('…');
     }
-    let numbers = [mark, bytes.len() as u64, plan.fingerprint(bytes), text.len() as u64];
     into[..DESCRIPTION].fill(0);
-    into[..NUMBERS].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
+    write_numbers([mark, bytes.len() as u64, plan.fingerprint(bytes), text.len() as u64], into);
     into[NUMBERS..NUMBERS + text.len()].copy_from_slice(text.as_bytes());
 }
 
@@ -134,8 +144,7 @@ impl<'a> Description<'a> {
     }
 
     fn read_with(expected: u64, bytes: &'a [u8]) -> Option<Self> {
-        let (numbers, _) = bytes.get(..NUMBERS)?.as_chunks::<8>();
-        let [mark, size, fingerprint, length] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
+        let [mark, size, fingerprint, length] = read_numbers(bytes.get(..NUMBERS)?);
         let end = NUMBERS + usize::try_from(length).ok().filter(|length| *length <= TEXT)?;
         let text = str::from_utf8(bytes.get(NUMBERS..end)?).ok()?;
         (mark == expected).then_some(Self { size, fingerprint, text })

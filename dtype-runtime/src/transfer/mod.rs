@@ -7,7 +7,7 @@
 //! - Messages: `carried` and `incoming` (what is sent, and the places), `sendable` (what can be read and
 //!   written), `values`, `owned` and `blocks` (their bytes).
 //! - Between two ranks: `address`, `bytes` and `request` (the calls of MPI), `send`, `receive`, `waiting`
-//!   (receives whose size is not known), `segments`, `persistent`.
+//!   (receives whose size is not known), `segments` and `pieces`, `persistent`.
 //! - All ranks: `collective`, `broadcast`, `reduce`, `parts` (the division of a buffer), `frame` (seals),
 //!   `agreement`, `members`, `topology`.
 //! - Several ranks at a time: `exchange`, `places`.
@@ -33,6 +33,7 @@ pub(crate) mod members;
 pub(crate) mod owned;
 pub(crate) mod parts;
 pub(crate) mod persistent;
+mod pieces;
 pub(crate) mod places;
 pub(crate) mod receive;
 pub(crate) mod reduce;

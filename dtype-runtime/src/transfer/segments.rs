@@ -12,12 +12,10 @@ use ::mpi::ffi::MPI_Comm;
 use super::{
     address::Address,
     attach::{Contexts, next_number},
-    frame::{accepted_description, describe, description_size},
-    request::{Matched, Outgoing, Request},
-    sendable::{
-        Span,
-        sealed::{Read, Write},
-    },
+    frame::{accepted_description, describe, description_size, read_numbers, write_numbers},
+    pieces::Pieces,
+    request::{Outgoing, Request},
+    sendable::sealed::{Read, Write},
     waiting::{is_nothing_awaited, matched_meanwhile, meanwhile},
 };
 use crate::{
@@ -47,14 +45,12 @@ const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02seg");
 
 impl Header {
     fn write(self, into: &mut [u8]) {
-        let numbers = [MARK, self.total as u64, self.piece as u64, self.number as u64];
-        into[..HEADER].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
+        write_numbers([MARK, self.total as u64, self.piece as u64, self.number as u64], into);
     }
 
     /// Returns the header of a first piece, or `None` if there is none or one of its numbers is impossible.
     fn read(mpi: &Usable, bytes: &[u8], communicator: MPI_Comm) -> Option<Self> {
-        let (numbers, _) = bytes.get(..HEADER)?.as_chunks::<8>();
-        let [mark, total, piece, number] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
+        let [mark, total, piece, number] = read_numbers(bytes.get(..HEADER)?);
         let header = Self {
             total: total.try_into().ok()?,
             piece: piece.try_into().ok()?,
@@ -122,104 +118,36 @@ pub(crate) fn receive<M: Write + ?Sized>(
 ) -> Result<Address, Error> {
     let contexts = Contexts::on(mpi, from.communicator)?;
     let first = matched_meanwhile(mpi, Address { communicator: contexts.first, ..from })?;
+    let (size, status, rank) = (first.size, first.status, first.status.MPI_SOURCE);
     let sender = Address { communicator: from.communicator, ..first.sender() };
-    let rest = Address { communicator: contexts.rest, ..from };
-    let mut receiving = Receiving::new(mpi, message, first, rest)?;
-    while receiving.position < receiving.header.total {
-        let piece = matched_meanwhile(mpi, receiving.rest)?;
-        receiving.receive(mpi, message, piece)?;
+    let first = first.receive(mpi)?;
+    let none = |reason| Error::Segment { rank, reason };
+    let header =
+        Header::read(mpi, &first[..size], contexts.rest).ok_or(none("it does not begin with a header"))?;
+    let before = HEADER + description_size();
+    let mut position = header.end(0);
+    if size.checked_sub(before) != Some(position) {
+        return Err(none("its length is not the one in its header"));
     }
-    match (receiving.refused, receiving.whole) {
-        (Some(refused), _) => Err(refused),
-        (None, Some(whole)) => message.unpack(&whole[..receiving.header.total]).map(|()| sender),
-        (None, None) => Ok(sender),
-    }
-}
-
-/// A message whose first piece has arrived.
-struct Receiving {
-    rest: Address,
-    header: Header,
-    /// The number of packed bytes that have arrived.
-    position: usize,
-    /// A buffer for the whole message, if it must be checked before any of it is written.
-    whole: Option<PackBuffer>,
-    /// The reason for discarding the message. All of it is received nevertheless, because the sender waits
-    /// for that.
-    refused: Option<Error>,
-}
-
-impl Receiving {
-    fn new<M: Write + ?Sized>(
-        mpi: &Usable,
-        message: &mut M,
-        first: Matched,
-        rest: Address,
-    ) -> Result<Self, Error> {
-        let status = first.status;
-        let size = first.size;
-        let before = HEADER + description_size();
-        let rank = status.MPI_SOURCE;
-        let first = first.receive(mpi)?;
-        let none = |reason| Error::Segment { rank, reason };
-        let header = Header::read(mpi, &first[..size], rest.communicator)
-            .ok_or(none("it does not begin with a header"))?;
-        if size.checked_sub(before) != Some(header.end(0)) {
-            return Err(none("its length is not the one in its header"));
-        }
-        let refused = accepted_description(message, header.total, &first[HEADER..before], &status).err();
-        let looks_first = refused.is_none() && !message.any_pattern();
-        let whole = if looks_first { Some(PackBuffer::with_room(header.total)?) } else { None };
-        let rest = Address { rank, tag: header.number, ..rest };
-        let mut receiving = Self { rest, header, position: 0, whole, refused };
-        receiving.take(message, &first[before..size])?;
-        Ok(receiving)
-    }
-
-    /// Receives the next piece, directly into its memory if possible.
-    fn receive<M: Write + ?Sized>(
-        &mut self,
-        mpi: &Usable,
-        message: &mut M,
-        piece: Matched,
-    ) -> Result<(), Error> {
-        let size = piece.size;
-        let position = self.position;
-        let end = self.header.end(self.position);
-        if size != end - position {
+    let mut pieces = Pieces::new(message, header.total, |message| {
+        accepted_description(message, header.total, &first[HEADER..before], &status)
+    });
+    pieces.take(0, &first[before..size], |_| Ok(()));
+    let rest = Address { communicator: contexts.rest, rank, tag: header.number };
+    while position < header.total {
+        let piece = matched_meanwhile(mpi, rest)?;
+        let (start, size) = (position, piece.size);
+        position = header.end(start);
+        if size != position - start {
             // The piece is discarded.
             piece.receive(mpi)?;
-            return Err(Error::Segment {
-                rank: self.rest.rank,
-                reason: "a later segment has a wrong length",
-            });
+            return Err(none("a later segment has a wrong length"));
         }
-        if let Some(whole) = &mut self.whole {
-            piece.receive_into(mpi, &mut whole[position..end])?;
-        } else if self.refused.is_none()
-            && let Some(Span { place, .. }) = message.span_mut()
-        {
-            // SAFETY: the span is borrowed mutably, holds `total` bytes, and any pattern may be written
-            // there.
-            let memory = unsafe { std::slice::from_raw_parts_mut(place.add(position), size) };
-            piece.receive_into(mpi, memory)?;
-        } else {
-            let packed = piece.receive(mpi)?;
-            return self.take(message, &packed[..size]);
+        match pieces.memory(start..position) {
+            Some(memory) => piece.receive_into(mpi, memory)?,
+            None => pieces.take(start, &piece.receive(mpi)?[..size], |_| Ok(())),
         }
-        self.position = end;
-        Ok(())
     }
-
-    /// Stores or unpacks a piece that has been received.
-    fn take<M: Write + ?Sized>(&mut self, message: &mut M, packed: &[u8]) -> Result<(), Error> {
-        let end = self.position + packed.len();
-        if let Some(whole) = &mut self.whole {
-            whole[self.position..end].copy_from_slice(packed);
-        } else if self.refused.is_none() {
-            message.unpack_range(self.position, packed)?;
-        }
-        self.position = end;
-        Ok(())
-    }
+    pieces.end()?;
+    Ok(sender)
 }
