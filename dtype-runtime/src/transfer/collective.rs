@@ -74,7 +74,7 @@ pub(crate) fn agree(members: Members<'_>, own: usize, found: usize) -> Result<Ag
     let [most, others, drawn, found] = reduce(mpi, communicator, numbers, unsafe { ffi::RSMPI_MAX })?;
     let bytes = most.saturating_add(seal_size() as u64).saturating_mul(ranks as u64);
     if bytes > isize::MAX as u64 {
-        return Err(PackError::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }.into());
+        return Err(too_many(bytes));
     }
     Ok(Agreed { least: !others, most, drawn, found, unit: Unit::for_buffer(bytes), bytes, ..unknown })
 }
@@ -179,11 +179,19 @@ fn all_have_memory<T>(
     let minimum = unsafe { ffi::RSMPI_MIN };
     let all_have = reduce(mpi, communicator, [own.is_ok().into()], minimum)? == [1];
     match own {
-        Ok(_) if !all_have => {
-            Err(PackError::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }.into())
-        }
+        Ok(_) if !all_have => Err(too_many(bytes)),
         own => own,
     }
+}
+
+/// Returns the error of a rank without memory for so many bytes.
+fn too_many(bytes: u64) -> Error {
+    PackError::Memory { bytes: in_memory(bytes) }.into()
+}
+
+/// Returns a number of bytes, or the greatest one of this machine's memory.
+fn in_memory(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// The announcement of a rank to another one in an all-to-all: the size and the seal of the part, the bytes
@@ -319,8 +327,7 @@ where
     let (Rooted { rank: from_rank, is_here: is_root, .. }, expected) = (root, into.packed_size());
     let total = agreed.total()?;
     if agreed.found != total {
-        let [expected, found] =
-            [total, agreed.found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let [expected, found] = [total, agreed.found].map(in_memory);
         return Err(Error::Fit { value: into.step(), expected, found: Some(found), from: None });
     }
     let Agreed { mpi, communicator, unit, bytes, drawn, .. } = *agreed;
@@ -372,7 +379,7 @@ pub(crate) fn scatter_each<S: Read>(
     })?;
     let [size, drawn, bytes] = own;
     let unit = Unit::for_buffer(bytes);
-    let size = usize::try_from(size).map_err(|_| PackError::Memory { bytes: usize::MAX })?;
+    let size = usize::try_from(size).map_err(|_| too_many(size))?;
     let made = Parts::each(&told, unit).and_then(|parts| {
         let packed = match messages {
             Some(messages) => parts.pack_each(messages)?,

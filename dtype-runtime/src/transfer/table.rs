@@ -4,6 +4,7 @@
 //! library is fast with their datatypes.
 
 use std::{
+    array::from_fn,
     env, fmt,
     fs::File,
     io::{self, Read as _},
@@ -46,8 +47,8 @@ const SEGMENTS: &str = "segments";
 /// The largest size of a table of wires in bytes: a thousand times that of the built-in table.
 pub(crate) const LARGEST: u64 = 8 << 20;
 
-/// The fastest ways for the messages of one library.
-#[derive(Clone)]
+/// The fastest ways for the messages of one library. By default, everything is packed.
+#[derive(Clone, Default)]
 pub(crate) struct Table {
     /// `true` if parts of arrays are sent with their datatype, for each order of their blocks, block length
     /// and size.
@@ -88,10 +89,10 @@ impl Table {
     /// Reads the rows of a library. If there are none, reads those of the nearest version before it, or else
     /// of the nearest version after it.
     fn nearest(text: &str, library: &str) -> Result<Option<Self>, String> {
-        match Self::read(text, library)? {
-            None => nearest_version(text, library).map_or(Ok(None), |nearest| Self::read(text, nearest)),
-            table => Ok(table),
+        if let table @ Some(_) = Self::read(text, library)? {
+            return Ok(table);
         }
+        nearest_version(text, library).map_or(Ok(None), |nearest| Self::read(text, nearest))
     }
 
     /// Reads the rows that begin with the name of a library, or returns `None` if there are none. Other rows
@@ -100,7 +101,7 @@ impl Table {
         if text.len() as u64 > LARGEST {
             return Err(too_long());
         }
-        let (mut rows, mut pieces) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
         // Some editors put a byte order mark at the beginning of a file.
         let text = text.trim_start_matches('\u{feff}');
         for (i, line) in text.lines().enumerate() {
@@ -109,26 +110,22 @@ impl Table {
             }
             let (of, row) = Row::read(line).map_err(|what| format!("line {}: {what}", i + 1))?;
             if of == library {
-                if row.order.is_some() { rows.push(row) } else { pieces.push(row) }
+                rows.push(row);
             }
         }
-        if rows.is_empty() && pieces.is_empty() {
+        if rows.is_empty() {
             return Ok(None);
         }
         // Each cell of the table gets the result of the nearest row.
-        let is_typed = |order: usize, block: usize, size: usize| {
-            let rows = rows.iter().filter(|row| row.order == Some(order));
+        let is_other_way = |order: Option<usize>, block: usize, size: usize| {
+            let rows = rows.iter().filter(|row| row.order == order);
             let near = rows.min_by_key(|row| row.block.abs_diff(block) + row.size.abs_diff(size));
             near.is_some_and(|row| row.is_other_way)
         };
-        let typed: [[[bool; SIZES]; BLOCKS]; _] = std::array::from_fn(|order| {
-            std::array::from_fn(|block| std::array::from_fn(|size| is_typed(order, block, size)))
-        });
-        let any_typed = std::array::from_fn(|size| typed.as_flattened().iter().any(|sizes| sizes[size]));
-        let in_pieces = std::array::from_fn(|size| {
-            let near = pieces.iter().min_by_key(|row| row.size.abs_diff(size));
-            near.is_some_and(|row| row.is_other_way)
-        });
+        let typed: [[[bool; SIZES]; BLOCKS]; _] =
+            from_fn(|order| from_fn(|block| from_fn(|size| is_other_way(Some(order), block, size))));
+        let any_typed = from_fn(|size| typed.as_flattened().iter().any(|sizes| sizes[size]));
+        let in_pieces = from_fn(|size| is_other_way(None, 0, size));
         Ok(Some(Self { typed, any_typed, in_pieces, library: library.to_owned() }))
     }
 
@@ -145,18 +142,6 @@ impl Table {
     /// Returns `true` if a message of this number of packed bytes is faster in segments than packed.
     pub fn is_in_pieces(&self, bytes: usize) -> bool {
         self.in_pieces[size_class(bytes)]
-    }
-}
-
-impl Default for Table {
-    /// Returns a table in which everything is packed.
-    fn default() -> Self {
-        Self {
-            typed: [[[false; SIZES]; BLOCKS]; _],
-            any_typed: [false; SIZES],
-            in_pieces: [false; SIZES],
-            library: String::new(),
-        }
     }
 }
 
@@ -196,7 +181,7 @@ pub(crate) fn between_nodes(library: &str) -> String {
 struct Row {
     /// The order of the blocks; `None` in a row about segments.
     order: Option<usize>,
-    /// The class of the bytes of a block or piece.
+    /// The class of the bytes of a block; 0 in a row about segments.
     block: usize,
     /// The class of the bytes of a message.
     size: usize,
@@ -208,7 +193,7 @@ impl Row {
     /// Reads the library and the row from a line, or returns what is wrong with the line.
     fn read(line: &str) -> Result<(&str, Self), String> {
         let mut words = line.split_whitespace();
-        let [library, order, block, size, way] = std::array::from_fn(|_| words.next().unwrap_or("nothing"));
+        let [library, order, block, size, way] = from_fn(|_| words.next().unwrap_or("nothing"));
         let number =
             |word: &str, what| word.parse::<usize>().map_err(|_| format!("expected {what}, found `{word}`"));
         let known = ORDERS.iter().position(|(_, name)| *name == order);
@@ -216,9 +201,10 @@ impl Row {
             return Err(format!("expected `strided`, `nested`, `listed` or `{PIECES}`, found `{order}`"));
         }
         let other = if known.is_some() { TYPED } else { SEGMENTS };
+        let block = block_class(number(block, "the bytes of a block")?);
         let row = Self {
             order: known,
-            block: block_class(number(block, "the bytes of a block")?),
+            block: if known.is_some() { block } else { 0 },
             size: size_class(number(size, "the bytes of a message")?),
             is_other_way: match way {
                 PACKED => false,
