@@ -203,11 +203,6 @@ unsafe impl Read for RangeOf<'_> {
     fn packed_size(&self) -> usize {
         self.bytes.len()
     }
-    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        // SAFETY: the caller has room for `packed_size` bytes, which are only written.
-        let packed = unsafe { std::slice::from_raw_parts_mut(packed, self.bytes.len()) };
-        self.whole.pack_range(self.bytes.clone(), packed)
-    }
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
         let start = self.bytes.start;
         self.whole.pack_range(start + bytes.start..start + bytes.end, packed)

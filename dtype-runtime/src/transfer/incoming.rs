@@ -74,13 +74,19 @@ impl Exact<'_> {
 /// A value that takes messages of any length.
 pub trait Arrives {
     /// See [`MpiMessage::VALUES`](crate::MpiMessage).
-    fn values(&self) -> Option<&'static ValueType>;
+    fn values(&self) -> Option<&'static ValueType> {
+        None
+    }
 
     /// See [`MpiMessage::KEPT`](crate::MpiMessage).
-    fn kept(&self) -> usize;
+    fn kept(&self) -> usize {
+        0
+    }
 
     /// See [`FromMessage::lend`].
-    fn lend(&mut self, size: usize) -> Option<OwnedMemory>;
+    fn lend(&mut self, _size: usize) -> Option<OwnedMemory> {
+        None
+    }
 
     /// See [`FromMessage::arrived_into`].
     fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error>;
@@ -89,7 +95,9 @@ pub trait Arrives {
     fn carried(&self) -> Result<Carried<'_>, Error>;
 
     /// See [`FromMessage::elements`].
-    fn elements(&mut self) -> Option<PlainValuesMut<'_>>;
+    fn elements(&mut self) -> Option<PlainValuesMut<'_>> {
+        None
+    }
 }
 
 impl<T: FromMessage> Arrives for T {
@@ -117,15 +125,6 @@ impl<T: FromMessage> Arrives for T {
 pub(crate) struct OwnedSlice<'a, T>(pub &'a mut [T]);
 
 impl<T: FromMessage> Arrives for OwnedSlice<'_, T> {
-    fn values(&self) -> Option<&'static ValueType> {
-        None
-    }
-    fn kept(&self) -> usize {
-        0
-    }
-    fn lend(&mut self, _: usize) -> Option<OwnedMemory> {
-        None
-    }
     fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
         let values = Vec::<T>::arrived(message)?;
         if values.len() != self.0.len() {
@@ -137,9 +136,6 @@ impl<T: FromMessage> Arrives for OwnedSlice<'_, T> {
     }
     fn carried(&self) -> Result<Carried<'_>, Error> {
         carried(&*self.0, false)
-    }
-    fn elements(&mut self) -> Option<PlainValuesMut<'_>> {
-        None
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages: values, slices, views, and any layout of bytes.
 
-use std::{ops::Range, os::raw::c_void, slice};
+use std::{ops::Range, os::raw::c_void};
 
 use ::mpi::Count;
 
@@ -59,7 +59,11 @@ pub(crate) mod sealed {
         /// # Safety
         /// At `packed` there is room for [`packed_size`](Self::packed_size) bytes, which do not overlap the
         /// message.
-        unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error>;
+        unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
+            // SAFETY: the caller has room for `packed_size` bytes, which are only written.
+            let packed = unsafe { std::slice::from_raw_parts_mut(packed, self.packed_size()) };
+            self.pack_range(0..packed.len(), packed)
+        }
 
         /// Packs a range of the packed bytes, which should begin and end at a multiple of
         /// [`step`](Self::step).
@@ -128,49 +132,36 @@ pub(super) fn copy_blocks(
     Ok(())
 }
 
-/// Implements the traits for a type that contains another message.
+/// Implements the traits for a type that contains another message, to which all calls are forwarded.
 macro_rules! the_same_as {
     (read [$($generics:tt)*] $type:ty, |$message:ident| $read:expr) => {
         // SAFETY: 1 and 2, since all calls are forwarded to another message, which this one borrows.
         unsafe impl<$($generics)*> sealed::Read for $type {
-            #[inline]
-            fn packed_size(&self) -> usize {
-                let $message = self;
-                sealed::Read::packed_size($read)
-            }
             #[inline]
             unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
                 let $message = self;
                 // SAFETY: the other message has the same packed size, for which the caller has room.
                 unsafe { sealed::Read::pack($read, packed) }
             }
-            fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-                let $message = self;
-                sealed::Read::pack_range($read, bytes, packed)
-            }
-            fn step(&self) -> usize {
-                let $message = self;
-                sealed::Read::step($read)
-            }
-            #[inline]
-            fn span(&self) -> Option<Span> {
-                let $message = self;
-                sealed::Read::span($read)
-            }
-            fn spacing(&self) -> Option<Spacing> {
-                let $message = self;
-                sealed::Read::spacing($read)
-            }
-            fn typed(&self) -> Result<Typed, Error> {
-                let $message = self;
-                sealed::Read::typed($read)
-            }
-            fn plan(&self) -> Plan {
-                let $message = self;
-                sealed::Read::plan($read)
+            the_same_as! { Read, |$message| $read,
+                packed_size() -> usize;
+                pack_range(bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error>;
+                step() -> usize;
+                span() -> Option<Span>;
+                spacing() -> Option<Spacing>;
+                typed() -> Result<Typed, Error>;
+                plan() -> Plan;
             }
         }
     };
+    ($trait:ident, |$message:ident| $to:expr,
+        $($name:ident($($argument:ident: $of:ty),*) -> $result:ty;)*) => {$(
+        #[inline]
+        fn $name(&self $(, $argument: $of)*) -> $result {
+            let $message = self;
+            sealed::$trait::$name($to $(, $argument)*)
+        }
+    )*};
     (write [$($generics:tt)*] $type:ty, |$message:ident| $read:expr, $write:expr) => {
         the_same_as!(write [$($generics)*] $type, |$message| $read, $write, {
             sealed::Write::any_pattern($read)
@@ -306,12 +297,6 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
 unsafe impl sealed::Read for Encoded<'_> {
     fn packed_size(&self) -> usize {
         self.size()
-    }
-
-    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        // SAFETY: the caller has room for `packed_size` bytes, which are only written.
-        let packed = unsafe { slice::from_raw_parts_mut(packed, self.size()) };
-        self.pack_range(0..packed.len(), packed)
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
