@@ -19,6 +19,7 @@ use std::{
 use ::mpi::ffi::{self, MPI_Comm};
 
 use super::{
+    agreement::reduce,
     descriptions::{self, Descriptions},
     frame::checks,
     table::Tables,
@@ -39,8 +40,7 @@ pub(crate) fn attach(mpi: &Usable, raw: MPI_Comm) -> Result<(), Error> {
     if kept(mpi, raw)?.is_some_and(|kept| kept.contexts.is_some()) {
         return Ok(());
     }
-    let contexts = Contexts::of(mpi, raw)?;
-    contexts.agree(mpi).inspect_err(|_| contexts.free(mpi))?;
+    let contexts = Arc::new(Contexts::new(mpi, raw)?);
     let descriptions = if checks() { Some(Arc::new(Descriptions::new(same_ranks(mpi, raw)?))) } else { None };
     all().descriptions.extend(descriptions.clone());
     keep(mpi, raw, |kept| {
@@ -74,8 +74,10 @@ pub(crate) fn companion(
 /// threads may make them for other communicators, in another order on another rank.
 fn free_unused(mpi: &Usable) {
     let unused = mem::take(&mut all().unused);
-    for owned in unused {
-        owned.free(mpi);
+    for Owned(mut communicator) in unused {
+        // SAFETY: the communicator was created here and is freed once, while MPI is usable. MPI lets pending
+        // communication complete.
+        unsafe { mpi.MPI_Comm_free(&raw mut communicator) };
     }
 }
 
@@ -122,7 +124,7 @@ thread_local! {
 /// The state that is kept on a communicator.
 #[derive(Clone, Default)]
 struct Kept {
-    contexts: Option<Contexts>,
+    contexts: Option<Arc<Contexts>>,
     descriptions: Option<Arc<Descriptions>>,
     tables: Option<Arc<Tables>>,
     companion: Option<Arc<Companion>>,
@@ -186,11 +188,15 @@ impl Companion {
     /// Creates a companion that no other call gets. All ranks must call this collective function together.
     pub fn alone(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
         free_unused(mpi);
-        let communicator = same_ranks(mpi, communicator)?;
+        let new = Self::new(mpi, communicator)?;
         if checks() {
-            keep(mpi, communicator, |kept| kept.is_companion = true)?;
+            keep(mpi, new.communicator, |kept| kept.is_companion = true)?;
         }
-        Ok(Self { communicator, taken: AtomicU32::new(0) })
+        Ok(new)
+    }
+
+    fn new(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        Ok(Self { communicator: same_ranks(mpi, communicator)?, taken: AtomicU32::new(0) })
     }
 
     /// Takes `count` tags, and returns the first one; `None` if there are not so many left. All ranks must
@@ -214,27 +220,14 @@ struct Owned(MPI_Comm);
 // SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Owned {}
 
-impl Owned {
-    fn free(self, mpi: &Usable) {
-        let mut communicator = self.0;
-        // SAFETY: the communicator was created here and is freed once, while MPI is usable. MPI lets pending
-        // communication complete.
-        unsafe { mpi.MPI_Comm_free(&raw mut communicator) };
-    }
-}
-
-/// The communicators of segments, with the ranks of the program's communicator.
-#[derive(Clone, Copy)]
+/// The communicators of segments.
 pub(crate) struct Contexts {
     /// The communicator of the first piece of each message, which has the message's tag. Receives match
     /// messages on this communicator.
-    pub first: MPI_Comm,
+    pub first: Companion,
     /// The communicator of the other pieces, which have the message's number as tag.
-    pub rest: MPI_Comm,
+    pub rest: Companion,
 }
-
-// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
-unsafe impl Send for Contexts {}
 
 /// The state of all communicators of this process.
 struct All {
@@ -287,7 +280,7 @@ fn keep(mpi: &Usable, communicator: MPI_Comm, change: impl FnOnce(&mut Kept)) ->
 
 impl Contexts {
     /// Returns the contexts of a communicator, or an error if the communicator is not attached.
-    pub fn on(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+    pub fn on(mpi: &Usable, communicator: MPI_Comm) -> Result<Arc<Self>, Error> {
         kept(mpi, communicator)?.and_then(|kept| kept.contexts).ok_or(Error::Wire {
             wire: "segments",
             reason: "its communicator is not attached: all of its ranks must first call \
@@ -295,20 +288,14 @@ impl Contexts {
         })
     }
 
-    /// Creates the contexts of a communicator.
-    fn of(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
-        Ok(Self { first: same_ranks(mpi, communicator)?, rest: same_ranks(mpi, communicator)? })
-    }
-
-    /// Checks, on all ranks together, that either all of them or none describe their messages.
-    fn agree(self, mpi: &Usable) -> Result<(), Error> {
-        let own = [u8::from(checks()), u8::from(!checks())];
-        let mut any = [0u8; 2];
-        called(mpi, "MPI_Allreduce", self.first, || {
-            let (from, to) = (own.as_ptr().cast(), any.as_mut_ptr().cast());
-            // SAFETY: both buffers hold two numbers on every rank.
-            unsafe { mpi.MPI_Allreduce(from, to, 2, ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX, self.first) }
-        })?;
+    /// Creates the contexts of a communicator. All ranks must make this call: it checks that either all of
+    /// them or none describe their messages.
+    fn new(mpi: &Usable, communicator: MPI_Comm) -> Result<Self, Error> {
+        let new =
+            Self { first: Companion::new(mpi, communicator)?, rest: Companion::new(mpi, communicator)? };
+        let own = [checks(), !checks()].map(u64::from);
+        // SAFETY: a constant of the library.
+        let any = reduce(mpi, new.first.communicator, own, unsafe { ffi::RSMPI_MAX })?;
         if any == [1, 1] {
             return Err(Error::Wire {
                 wire: "segments",
@@ -316,17 +303,7 @@ impl Contexts {
                          none",
             });
         }
-        Ok(())
-    }
-
-    fn free(self, mpi: &Usable) {
-        for owned in self.owned() {
-            owned.free(mpi);
-        }
-    }
-
-    fn owned(self) -> [Owned; 2] {
-        [Owned(self.first), Owned(self.rest)]
+        Ok(new)
     }
 }
 
@@ -410,16 +387,13 @@ fn key(mpi: &Usable, communicator: MPI_Comm) -> Result<c_int, Error> {
 
 /// Frees everything when MPI ends.
 fn free_all(mpi: &Usable) {
-    let (kept, unused, descriptions, key) = {
-        let All { kept, unused, descriptions, key, .. } = &mut *all();
-        (mem::take(kept), mem::take(unused), mem::take(descriptions), key.take())
+    let (kept, descriptions, key) = {
+        let All { kept, descriptions, key, .. } = &mut *all();
+        (mem::take(kept), mem::take(descriptions), key.take())
     };
     descriptions::end(mpi, &descriptions);
-    let contexts = kept.into_values().filter_map(|kept| kept.contexts).flat_map(Contexts::owned);
-    for owned in contexts.chain(unused) {
-        owned.free(mpi);
-    }
-    // Companions went to the unused ones when the state was dropped.
+    // The communicators go to the unused ones.
+    drop(kept);
     free_unused(mpi);
     if let Some(mut key) = key {
         // SAFETY: MPI is usable; the key was made here.
@@ -427,12 +401,11 @@ fn free_all(mpi: &Usable) {
     }
 }
 
-/// The delete callback of the attribute. If MPI has ended, the contexts are already freed.
+/// The delete callback of the attribute. The communicators of this crate go to the unused ones.
 unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
     let kept = all().kept.remove(&number.addr()).unwrap_or_default();
     // Cached answers become invalid, because a later communicator may have the same handle.
     CHANGES.fetch_add(u64::from(CHANGES.load(Ordering::Acquire) > 0), Ordering::Release);
-    all().unused.extend(kept.contexts.into_iter().flat_map(Contexts::owned));
     let is_in_use = kept.life.is_some_and(|life| Arc::try_unwrap(life).is_err());
     if is_in_use { constants::MPI_ERR_PENDING() } else { SUCCESS }
 }

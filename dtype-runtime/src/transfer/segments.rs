@@ -74,9 +74,9 @@ pub(crate) fn send<M: Read + ?Sized>(mpi: &Usable, message: &M, to: Address) -> 
         total,
         // Pieces end between values.
         piece: if step < PIECE { PIECE - PIECE % step } else { PIECE },
-        number: next_number(mpi, contexts.rest),
+        number: next_number(mpi, contexts.rest.communicator),
     };
-    let rest = Address { communicator: contexts.rest, tag: header.number, ..to };
+    let rest = Address { communicator: contexts.rest.communicator, tag: header.number, ..to };
     let (mut position, mut under_way) = (header.end(0), VecDeque::new());
     let before = HEADER + description_size();
     let mut first = PackBuffer::with_room(before + position)?;
@@ -86,7 +86,7 @@ pub(crate) fn send<M: Read + ?Sized>(mpi: &Usable, message: &M, to: Address) -> 
     }
     message.pack_range(0..position, &mut first[before..before + position])?;
     let first = Outgoing::of_buffer(first, before + position)?;
-    under_way.push_back(first.start(mpi, Address { communicator: contexts.first, ..to })?);
+    under_way.push_back(first.start(mpi, Address { communicator: contexts.first.communicator, ..to })?);
     while position < total {
         if under_way.len() >= AHEAD
             && let Some(mut oldest) = under_way.pop_front()
@@ -117,13 +117,13 @@ pub(crate) fn receive<M: Write + ?Sized>(
     from: Address,
 ) -> Result<Address, Error> {
     let contexts = Contexts::on(mpi, from.communicator)?;
-    let first = matched_meanwhile(mpi, Address { communicator: contexts.first, ..from })?;
+    let first = matched_meanwhile(mpi, Address { communicator: contexts.first.communicator, ..from })?;
     let (size, status, rank) = (first.size, first.status, first.status.MPI_SOURCE);
     let sender = Address { communicator: from.communicator, ..first.sender() };
     let first = first.receive(mpi)?;
     let none = |reason| Error::Segment { rank, reason };
-    let header =
-        Header::read(mpi, &first[..size], contexts.rest).ok_or(none("it does not begin with a header"))?;
+    let header = Header::read(mpi, &first[..size], contexts.rest.communicator)
+        .ok_or(none("it does not begin with a header"))?;
     let before = HEADER + description_size();
     let mut position = header.end(0);
     if size.checked_sub(before) != Some(position) {
@@ -133,7 +133,7 @@ pub(crate) fn receive<M: Write + ?Sized>(
         accepted_description(message, header.total, &first[HEADER..before], &status)
     });
     pieces.take(0, &first[before..size], |_| Ok(()));
-    let rest = Address { communicator: contexts.rest, rank, tag: header.number };
+    let rest = Address { communicator: contexts.rest.communicator, rank, tag: header.number };
     while position < header.total {
         let piece = matched_meanwhile(mpi, rest)?;
         let (start, size) = (position, piece.size);
