@@ -18,25 +18,29 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use ::mpi::datatype::UncommittedDatatype;
 use dtype_core::{Bounds, TypeTree};
+use dtype_mpi::Attribute;
 
 use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
-    mpi::{ready, without_communicator},
+    mpi::{at_end, ready, told, without_communicator},
     types::{
         cache::cached,
         entry::{Purpose, Wanted},
     },
 };
 
-mod attribute;
 mod decoded;
 
 pub use decoded::Decoded;
+
+/// The description of a datatype, as an attribute of it (MPI 4.1 section 7.7.4).
+static DESCRIPTION: Attribute<Arc<Decoded>> = Attribute::new();
+static AT_END: Once = Once::new();
 
 /// Decodes a datatype, committed or not. The result is cached as an attribute (MPI 4.1 section 7.7.4) of the
 /// datatype and its duplicates, so that each datatype is decoded once.
@@ -66,13 +70,23 @@ pub use decoded::Decoded;
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
     let mpi = &ready()?;
     let raw = datatype.as_raw();
-    if let Some(decoded) = without_communicator(mpi, || attribute::get(mpi, raw))? {
-        return Ok(decoded);
+    let known = without_communicator(mpi, || {
+        // SAFETY: 1 and 2, since the datatype is borrowed, and a description is deleted only with it.
+        told(mpi, "MPI_Type_get_attr", unsafe { DESCRIPTION.get(mpi, raw) })
+    })?;
+    if let Some(decoded) = known {
+        return Ok(Arc::clone(decoded));
     }
     let dtype_mpi::Decoded { tree, bounds, is_predefined } = dtype_mpi::Decoded::of(datatype)?;
     let decoded = Arc::new(Decoded { tree, bounds, plan: OnceLock::new() });
     if !is_predefined {
-        without_communicator(mpi, || attribute::set(mpi, raw, &decoded))?;
+        without_communicator(mpi, || {
+            // If another thread has stored a description before, that one stays.
+            // SAFETY: 1, since the datatype is borrowed.
+            let kept = unsafe { DESCRIPTION.keep(mpi, raw, Arc::clone(&decoded)) };
+            AT_END.call_once(|| at_end(|mpi| DESCRIPTION.end(mpi)));
+            told(mpi, "MPI_Type_set_attr", kept)
+        })?;
     }
     Ok(decoded)
 }

@@ -1,7 +1,10 @@
 //! The decisions of a wire: whether a message is sent whole or in segments, and how its bytes are made.
 
-use super::{Wire, sendable::sealed::Read};
-use crate::mpi::running;
+use super::{Wire, address::Address, attach::tables_of, sendable::sealed::Read, table::Table};
+use crate::{
+    Error,
+    mpi::{Usable, running},
+};
 
 /// The transfer of a message on a wire.
 pub(crate) enum Transfer {
@@ -44,4 +47,19 @@ pub(crate) fn is_faster_typed<M: Read + ?Sized>(message: &M) -> bool {
     running().exchanges_datatypes
         && message.span().is_none()
         && message.spacing().is_some_and(|spacing| spacing.mean_block >= LONG)
+}
+
+/// Returns `true` if the sender or the receiver of a message that is not contiguous should pass the datatype
+/// to MPI on [`Wire::Auto`]. `peer` is the other rank. The tables that were [measured](crate::Comm::calibrate) on the communicator decide, or else
+/// the table of the process.
+///
+/// # Errors
+/// `Argument` if `DTYPE_WIRES` names a file that is not a table.
+#[inline]
+pub(crate) fn is_typed<M: Read + ?Sized>(mpi: &Usable, message: &M, peer: Address) -> Result<bool, Error> {
+    let measured = tables_of(mpi, peer.communicator)?;
+    match measured.as_ref().and_then(|tables| tables.of(peer.rank)) {
+        Some(table) => Ok(table.is_typed(message)),
+        None => Table::current().map(|table| table.is_typed(message)),
+    }
 }

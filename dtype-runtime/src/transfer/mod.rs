@@ -11,14 +11,13 @@
 //! - All ranks: `collective`, `broadcast`, `reduce`, `parts` (the division of a buffer), `frame` (seals),
 //!   `agreement`, `members`, `topology`.
 //! - Several ranks at a time: `exchange`, `places`.
-//! - The choice of a wire: `making`, `auto`, `table`.
+//! - The choice of a wire: `making`, `table`.
 //! - What is kept on a communicator: `attach`, `descriptions`.
 //! - Panics: `unwinding`.
 
 pub(crate) mod address;
 pub(crate) mod agreement;
 pub(crate) mod attach;
-mod auto;
 pub(crate) mod blocks;
 pub(crate) mod broadcast;
 pub(crate) mod bytes;

@@ -8,11 +8,10 @@ use ::mpi::{ffi::MPI_Status, raw::AsRaw};
 use super::{
     address::Address,
     attach::descriptions_on,
-    auto::is_typed,
     bytes::Bytes,
     descriptions::Descriptions,
     frame::{are_plain, checks, fits},
-    making::{Making, is_faster_typed},
+    making::{Making, is_faster_typed, is_typed},
     request::{Matched, Outcome, Request, Room, size_of},
     sendable::{
         Span,
