@@ -13,8 +13,7 @@ use super::{
     carried::{Carried, NOT_STARTED, carried, failed},
     frame::{are_plain, checks, fits},
     making::Transfer,
-    owned::{self, LONG},
-    receive::{Posted, is_of, receive},
+    receive::{LONG, Posted, is_of, receive, receive_into_memory, receive_owned},
     request::Matched,
     sendable::{
         Span, Typed,
@@ -313,7 +312,7 @@ pub(crate) fn arrive_into(mpi: &Usable, matched: Matched, value: &mut dyn Arrive
     let is_kept = value.kept().is_power_of_two() && size >= LONG && !checks();
     let memory = if is_kept { value.lend(size) } else { None };
     if let Some(memory) = memory.filter(|memory| memory.room() >= size) {
-        let arrived = owned::take(mpi, matched, memory);
+        let arrived = receive_into_memory(mpi, matched, memory).map(Message::Owned);
         return arrived.and_then(|message| value.arrived_into(message)).map_err(|error| is_of(error, sender));
     }
     let (values, kept) = (value.values(), value.kept());
@@ -333,7 +332,7 @@ fn arrive_with<R>(
     let (sender, status) = (matched.sender(), matched.status);
     let kept = if checks() && values.is_some() { 0 } else { kept };
     let made =
-        owned::receive(mpi, matched, kept, |message| made_of(mpi, values, (sender, &status), message, make));
+        receive_owned(mpi, matched, kept, |message| made_of(mpi, values, (sender, &status), message, make));
     made.map_err(|error| is_of(error, sender))
 }
 

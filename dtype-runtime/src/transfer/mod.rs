@@ -5,8 +5,8 @@
 //! encoded value. The room knows nothing of [`comm`](crate::comm), whose calls use it.
 //!
 //! - Messages: `carried` and `incoming` (what is sent, and the places), `sendable` (what can be read and
-//!   written), `values`, `owned` and `blocks` (their bytes).
-//! - Between two ranks: `address`, `bytes` and `request` (the calls of MPI), `send`, `receive`, `waiting`
+//!   written), `values` and `blocks` (their bytes).
+//! - Between two ranks: `address`, `bytes` and `request` (the calls of MPI), `receive`, `waiting`
 //!   (receives whose size is not known), `segments` and `pieces`, `persistent`.
 //! - All ranks: `collective`, `broadcast`, `reduce`, `parts` (the division of a buffer), `frame` (seals),
 //!   `agreement`, `members`, `topology`.
@@ -29,7 +29,6 @@ pub(crate) mod frame;
 pub(crate) mod incoming;
 pub(crate) mod making;
 pub(crate) mod members;
-pub(crate) mod owned;
 pub(crate) mod parts;
 pub(crate) mod persistent;
 mod pieces;
@@ -38,7 +37,6 @@ pub(crate) mod receive;
 pub(crate) mod reduce;
 pub(crate) mod request;
 pub(crate) mod segments;
-mod send;
 pub(crate) mod sendable;
 pub(crate) mod table;
 pub(crate) mod topology;

@@ -1,9 +1,10 @@
-//! Receives of messages that were sent whole. If a message does not fit its destination exactly, nothing is
-//! written.
+//! Receives of messages that were sent whole: into a place of exactly their size, or of any length (MPI 4.1
+//! section 3.8). If a message does not fit its destination exactly, nothing is written.
 
 use std::sync::Arc;
 
 use ::mpi::{ffi::MPI_Status, raw::AsRaw};
+use dtype_engine::Error as PackError;
 
 use super::{
     address::Address,
@@ -20,13 +21,16 @@ use super::{
 };
 use crate::{
     Error,
-    message::TRAILER,
+    message::{Message, OwnedMemory, TRAILER, keep, spare},
     mpi::{Usable, checked, is_truncation, running},
 };
 
 /// The size in bytes of the largest message that is received into a buffer and copied. To probe for the
 /// message first would take longer.
 const COPIED: usize = 16 << 10;
+
+/// The least size of a message in bytes that is received into memory of its own, which may become a `Vec`.
+pub(crate) const LONG: usize = 64 << 10;
 
 /// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message is
 /// probed first: its size is then known, and it can be received directly into its memory.
@@ -220,4 +224,41 @@ impl<M: Write> PostedTyped<M> {
         let status = status_of(mpi, &self.message, outcome)?;
         fits(&self.message, size_of(mpi, &status), Some((status.MPI_SOURCE, status.MPI_TAG)))
     }
+}
+
+/// Receives a message into memory that is large enough for it.
+pub(crate) fn receive_into_memory(
+    mpi: &Usable,
+    matched: Matched,
+    memory: OwnedMemory,
+) -> Result<OwnedMemory, Error> {
+    let (size, bytes) = (matched.size, Bytes::of(matched.size)?);
+    // SAFETY: MPI writes `size` bytes, and `receive_at` returns an error if not. There is room for them, so
+    // that 1 and 2 of `receive_at` hold.
+    unsafe { memory.filled(size, |place| matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype)) }
+}
+
+/// Receives a message of any length: into memory of its own, if that may become a `Vec` of the alignment `kept`.
+pub(crate) fn receive_owned<R>(
+    mpi: &Usable,
+    matched: Matched,
+    kept: usize,
+    read: impl FnOnce(Message<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let size = matched.size;
+    if kept.is_power_of_two() && size >= LONG {
+        let memory = OwnedMemory::with_room(size, kept)?;
+        return read(Message::Owned(receive_into_memory(mpi, matched, memory)?));
+    }
+    let (mut memory, bytes) = (spare(), Bytes::of(size)?);
+    memory.clear();
+    memory.try_reserve(size).map_err(|_| PackError::Memory { bytes: size })?;
+    // SAFETY: there is room for `size` bytes, which MPI writes, unless it returns an error.
+    unsafe {
+        matched.receive_at(mpi, memory.as_mut_ptr().cast(), bytes.count, bytes.datatype)?;
+        memory.set_len(size);
+    }
+    let read = read(Message::Borrowed(&memory));
+    keep(memory);
+    read
 }

@@ -18,7 +18,7 @@ use ::mpi::ffi::MPI_Status;
 use super::{
     address::{Address, any_rank, any_tag},
     attach::Life,
-    owned::{self, LONG},
+    receive::{LONG, receive_into_memory, receive_owned},
     request::Matched,
 };
 use crate::{
@@ -140,9 +140,9 @@ impl Slot {
         let (sender, status) = (matched.sender(), matched.status);
         let memory = if self.kept.is_power_of_two() && matched.size >= LONG {
             let memory = OwnedMemory::with_room(matched.size, self.kept)?;
-            Memory::Owned(owned::received(mpi, matched, memory)?)
+            Memory::Owned(receive_into_memory(mpi, matched, memory)?)
         } else {
-            Memory::Spare(owned::receive(mpi, matched, 0, |message| Ok(message.bytes().to_vec()))?)
+            Memory::Spare(receive_owned(mpi, matched, 0, |message| Ok(message.bytes().to_vec()))?)
         };
         Ok(Found { sender, status, memory })
     }
