@@ -97,55 +97,13 @@ mod of_nalgebra {
         super::Plain, Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, describe_values, misshapen,
     };
 
-    /// Implements both traits for the shapes of matrices on the heap.
-    macro_rules! on_the_heap {
-        ($([$($dimension:tt)*] $rows:ty, $columns:ty;)*) => {$(
-            impl<T: MpiMessage + Scalar, $($dimension)*> MpiMessage
-                for Matrix<T, $rows, $columns, VecStorage<T, $rows, $columns>>
-            {
-                const LEAST: usize = 12;
-                const KEPT: usize = Vec::<T>::KEPT;
-
-                fn describe(of: &mut Fingerprint) {
-                    of.field("nalgebra", describe_values::<T>);
-                    for dimension in [<$rows>::try_to_usize(), <$columns>::try_to_usize()] {
-                        of.number(dimension.map_or(u64::MAX, |length| length as u64));
-                    }
-                }
-
-                /// Writes the numbers of rows and columns, and the elements column by column.
-                fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-                    to.length(self.nrows());
-                    to.length(self.ncols());
-                    self.as_slice().write(to)
-                }
-            }
-
-            impl<T: FromMessage + Scalar, $($dimension)*> FromMessage
-                for Matrix<T, $rows, $columns, VecStorage<T, $rows, $columns>>
-            {
-                fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-                    let shape = [from.length()?, from.length()?];
-                    let elements = Vec::<T>::read(from)?;
-                    let fits = |fixed: Option<usize>, length| fixed.is_none_or(|fixed| fixed == length);
-                    if shape[0].checked_mul(shape[1]) != Some(elements.len())
-                        || !fits(<$rows>::try_to_usize(), shape[0])
-                        || !fits(<$columns>::try_to_usize(), shape[1])
-                    {
-                        return Err(misshapen(&shape));
-                    }
-                    let (rows, columns) = (<$rows>::from_usize(shape[0]), <$columns>::from_usize(shape[1]));
-                    Ok(Self::from_data(VecStorage::new(rows, columns, elements)))
-                }
-            }
-        )*};
-    }
-
     /// Implements both traits for the matrices of one version of nalgebra.
     macro_rules! matrices {
         ($module:ident, $nalgebra:ident) => {
             mod $module {
-                use $nalgebra::{ArrayStorage, Const, Dim, Dyn, Matrix, SMatrix, Scalar, VecStorage};
+                use $nalgebra::{
+                    ArrayStorage, Dim, IsContiguous, Matrix, RawStorage, SMatrix, Scalar, VecStorage,
+                };
 
                 use super::{
                     Error, Fingerprint, FromMessage, MpiMessage, Plain, Reader, Writer, describe_values,
@@ -185,10 +143,46 @@ mod of_nalgebra {
                     }
                 }
 
-                on_the_heap! {
-                    [] Dyn, Dyn;
-                    [const C: usize] Dyn, Const<C>;
-                    [const R: usize] Const<R>, Dyn;
+                /// Matrices on the heap.
+                impl<T: MpiMessage + Scalar, R: Dim, C: Dim> MpiMessage for Matrix<T, R, C, VecStorage<T, R, C>>
+                where
+                    VecStorage<T, R, C>: RawStorage<T, R, C> + IsContiguous,
+                {
+                    const LEAST: usize = 12;
+                    const KEPT: usize = Vec::<T>::KEPT;
+
+                    fn describe(of: &mut Fingerprint) {
+                        of.field("nalgebra", describe_values::<T>);
+                        for dimension in [R::try_to_usize(), C::try_to_usize()] {
+                            of.number(dimension.map_or(u64::MAX, |length| length as u64));
+                        }
+                    }
+
+                    /// Writes the numbers of rows and columns, and the elements column by column.
+                    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+                        to.length(self.nrows());
+                        to.length(self.ncols());
+                        self.as_slice().write(to)
+                    }
+                }
+
+                impl<T: FromMessage + Scalar, R: Dim, C: Dim> FromMessage for Matrix<T, R, C, VecStorage<T, R, C>>
+                where
+                    VecStorage<T, R, C>: RawStorage<T, R, C> + IsContiguous,
+                {
+                    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+                        let shape = [from.length()?, from.length()?];
+                        let elements = Vec::<T>::read(from)?;
+                        let fits = |fixed: Option<usize>, length| fixed.is_none_or(|fixed| fixed == length);
+                        if shape[0].checked_mul(shape[1]) != Some(elements.len())
+                            || !fits(R::try_to_usize(), shape[0])
+                            || !fits(C::try_to_usize(), shape[1])
+                        {
+                            return Err(misshapen(&shape));
+                        }
+                        let storage = VecStorage::new(R::from_usize(shape[0]), C::from_usize(shape[1]), elements);
+                        Ok(Self::from_data(storage))
+                    }
                 }
             }
         };
