@@ -215,9 +215,9 @@ impl Receiving<'_> {
         let value = place.split().map_or(1, |exact| exact.step());
         let bytes = request.incoming(mpi, 0, value)?;
         if let (Some(descriptions), Ok(exact)) = (descriptions, place.split()) {
-            descriptions.compare(mpi, exact, bytes, request.status(0))?;
+            descriptions.compare(mpi, exact, bytes, request.sender(0))?;
         }
-        let sender = request.status(0).MPI_SOURCE;
+        let sender = request.sender(0).rank;
         place.unpack(bytes).map_err(|error| error.sent_by(sender))
     }
 }

@@ -18,7 +18,7 @@ use std::{
     thread,
 };
 
-use ::mpi::ffi::{MPI_Comm, MPI_Status};
+use ::mpi::ffi::MPI_Comm;
 use foldhash::fast::FixedState;
 
 use super::{
@@ -122,18 +122,18 @@ impl Descriptions {
         mpi: &Usable,
         message: &M,
         packed: &[u8],
-        status: &MPI_Status,
+        sender: Address,
     ) -> Result<(), Error> {
         let mut arrived = locked(&self.arrived);
         self.take_all(mpi, &mut arrived)?;
         let hash = hash(packed);
         let is_of_message = |described: &Arrived| {
-            (described.rank, described.tag) == (status.MPI_SOURCE, status.MPI_TAG)
+            (described.rank, described.tag) == (sender.rank, sender.tag)
                 && described.bytes[DESCRIPTION..][..HASH] == hash
         };
         let found = arrived.iter().position(is_of_message).and_then(|i| arrived.remove(i));
         drop(arrived);
-        found.map_or(Ok(()), |found| compare_described(message, &found.bytes[..DESCRIPTION], status))
+        found.map_or(Ok(()), |found| compare_described(message, &found.bytes[..DESCRIPTION], sender))
     }
 
     /// Receives all descriptions that have arrived.

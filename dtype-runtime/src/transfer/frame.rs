@@ -18,9 +18,7 @@ use std::{
     sync::OnceLock,
 };
 
-use ::mpi::ffi::MPI_Status;
-
-use super::sendable::sealed::Read;
+use super::{address::Address, sendable::sealed::Read};
 use crate::{
     Error,
     message::{is_message, malformed},
@@ -175,11 +173,11 @@ impl<'a> Description<'a> {
 pub(crate) fn compare_described<M: Read + ?Sized>(
     message: &M,
     description: &[u8],
-    status: &MPI_Status,
+    sender: Address,
 ) -> Result<(), Error> {
     Description::read(description).map_or(Ok(()), |description| {
         let expected = 0..message.packed_size();
-        description.compare(message, expected, status.MPI_SOURCE, Some(status.MPI_TAG))
+        description.compare(message, expected, sender.rank, Some(sender.tag))
     })
 }
 
@@ -189,10 +187,10 @@ pub(crate) fn accepted_description<M: Read + ?Sized>(
     message: &M,
     found: usize,
     description: &[u8],
-    status: &MPI_Status,
+    sender: Address,
 ) -> Result<(), Error> {
-    compare_described(message, description, status)?;
-    fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
+    compare_described(message, description, sender)?;
+    fits(message, found, Some(sender))
 }
 
 /// Checks that `length` bytes for a message of plain values, whose last ones are `end`, are not an owned
@@ -207,16 +205,16 @@ pub(crate) fn are_plain<M: Read + ?Sized>(message: &M, end: &[u8], length: usize
     Ok(())
 }
 
-/// Checks that `found` packed bytes fit a message. `from` is the rank that sent them and the tag; `None` in a
-/// collective call.
+/// Checks that `found` packed bytes fit a message. `sender` is `None` in a collective call.
 pub(crate) fn fits<M: Read + ?Sized>(
     message: &M,
     found: usize,
-    from: Option<(i32, i32)>,
+    sender: Option<Address>,
 ) -> Result<(), Error> {
     let expected = message.packed_size();
     if found == expected {
         return Ok(());
     }
+    let from = sender.map(|Address { rank, tag, .. }| (rank, tag));
     Err(Error::Fit { value: message.step(), expected, found: Some(found), from })
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use ::mpi::ffi::MPI_Status;
 use dtype_engine::{Error as PackError, Plan, Spacing};
 
 use super::{
@@ -205,23 +204,23 @@ impl<'a> Incoming<'a> {
 
     /// Writes a message that has arrived, and returns the address of the sender.
     pub(crate) fn take(&mut self, mpi: &Usable, found: Found) -> Result<Address, Error> {
-        let (sender, status) = (found.sender, found.status);
+        let sender = found.sender;
         let taken = match self.split() {
             Ok(exact) => found.read(|message| {
                 let bytes = message.bytes();
                 if checks()
                     && let Some(descriptions) = descriptions_on(mpi, sender.communicator)?
                 {
-                    descriptions.compare(mpi, exact, bytes, &status)?;
+                    descriptions.compare(mpi, exact, bytes, sender)?;
                 }
-                fits(exact, bytes.len(), Some((sender.rank, sender.tag)))?;
+                fits(exact, bytes.len(), Some(sender))?;
                 are_plain(exact, bytes, bytes.len())?;
                 exact.unpack(bytes)
             }),
             Err(value) => {
                 let values = value.values();
                 found.read(|message| {
-                    made_of(mpi, values, (sender, &status), message, |message| value.arrived_into(message))
+                    made_of(mpi, values, sender, message, |message| value.arrived_into(message))
                 })
             }
         };
@@ -295,9 +294,8 @@ impl<'a> Receiving<'a> {
 
 /// Makes a value of a message that has arrived.
 pub(crate) fn value_of<T: FromMessage>(mpi: &Usable, found: Found) -> Result<(T, Address), Error> {
-    let (sender, status) = (found.sender, found.status);
-    let made = found
-        .read(|message| made_of(mpi, T::VALUES, (sender, &status), message, |message| T::arrived(message)));
+    let sender = found.sender;
+    let made = found.read(|message| made_of(mpi, T::VALUES, sender, message, |message| T::arrived(message)));
     Ok((made.map_err(|error| is_of(error, sender))?, sender))
 }
 
@@ -329,10 +327,9 @@ fn arrive_with<R>(
     kept: usize,
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let (sender, status) = (matched.sender(), matched.status);
+    let sender = matched.sender();
     let kept = if checks() && values.is_some() { 0 } else { kept };
-    let made =
-        receive_owned(mpi, matched, kept, |message| made_of(mpi, values, (sender, &status), message, make));
+    let made = receive_owned(mpi, matched, kept, |message| made_of(mpi, values, sender, message, make));
     made.map_err(|error| is_of(error, sender))
 }
 
@@ -340,7 +337,7 @@ fn arrive_with<R>(
 fn made_of<R>(
     mpi: &Usable,
     values: Option<&'static ValueType>,
-    (sender, status): (Address, &MPI_Status),
+    sender: Address,
     message: Message<'_>,
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
@@ -350,7 +347,7 @@ fn made_of<R>(
         && let Some(descriptions) = descriptions_on(mpi, sender.communicator)?
     {
         let described = PlainValues::described(of, message.bytes().len());
-        descriptions.compare(mpi, &described, message.bytes(), status)?;
+        descriptions.compare(mpi, &described, message.bytes(), sender)?;
     }
     packed(values, message, make)
 }

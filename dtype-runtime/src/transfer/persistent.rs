@@ -165,9 +165,10 @@ impl Persistent {
         fits.then(|| &memory[..*expected]).ok_or(Error::Fit { value, expected: *expected, found, from })
     }
 
-    /// Returns the status of a request that is complete.
-    pub fn status(&self, number: usize) -> &MPI_Status {
-        &self.statuses[number]
+    /// Returns the sender of the message of a request that is complete.
+    pub fn sender(&self, number: usize) -> Address {
+        let MPI_Status { MPI_SOURCE: rank, MPI_TAG: tag, .. } = self.statuses[number];
+        Address { communicator: self.home.communicator, rank, tag }
     }
 
     /// Cancels the requests that are active, which are receives (`MPI_Cancel`), and completes them.

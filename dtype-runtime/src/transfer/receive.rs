@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ::mpi::{ffi::MPI_Status, raw::AsRaw};
+use ::mpi::raw::AsRaw;
 use dtype_engine::Error as PackError;
 
 use super::{
@@ -63,24 +63,28 @@ fn arrived<M: Write + ?Sized>(
     buffer: &[u8],
     descriptions: Option<&Descriptions>,
 ) -> Result<Address, Error> {
-    let status = status_of(mpi, message, outcome)?;
+    let (sender, size) = sender_of(mpi, message, outcome, from)?;
     // A message longer than `room` may arrive without an error, because the buffer is larger.
-    let bytes = buffer.get(..size_of(mpi, &status)).filter(|bytes| bytes.len() <= room);
-    unpack(mpi, message, bytes.ok_or_else(|| is_too_long(message))?, &status, descriptions)?;
-    Ok(Address { rank: status.MPI_SOURCE, tag: status.MPI_TAG, ..from })
+    let bytes = buffer.get(..size).filter(|bytes| bytes.len() <= room);
+    unpack(mpi, message, bytes.ok_or_else(|| is_too_long(message))?, sender, descriptions)?;
+    Ok(sender)
 }
 
-/// Returns the status of a message that a receive has brought, or the error of the receive.
-fn status_of<M: Read + ?Sized>(mpi: &Usable, message: &M, outcome: Outcome) -> Result<MPI_Status, Error> {
-    match outcome {
-        Ok(status) => Ok(status),
-        Err(code) => {
-            if !is_truncation(mpi, code) {
-                checked(mpi, "MPI_Recv", code)?;
-            }
-            Err(is_too_long(message))
-        }
+/// Returns the sender and the size of a message that a receive has brought, or the error of the receive.
+fn sender_of<M: Read + ?Sized>(
+    mpi: &Usable,
+    message: &M,
+    outcome: Outcome,
+    from: Address,
+) -> Result<(Address, usize), Error> {
+    let code = match outcome {
+        Ok(status) => return Ok((from.of_message(&status), size_of(mpi, &status))),
+        Err(code) => code,
+    };
+    if !is_truncation(mpi, code) {
+        checked(mpi, "MPI_Recv", code)?;
     }
+    Err(is_too_long(message))
 }
 
 /// Returns the error for a message that is longer than its destination.
@@ -127,9 +131,9 @@ fn take<M: Write + ?Sized>(
             return is_plain(message, sender);
         }
     }
-    let (status, descriptions) = (matched.status, descriptions_on(mpi, sender.communicator)?);
+    let descriptions = descriptions_on(mpi, sender.communicator)?;
     let arrived = matched.receive(mpi)?;
-    unpack(mpi, message, &arrived[..size], &status, descriptions.as_deref())
+    unpack(mpi, message, &arrived[..size], sender, descriptions.as_deref())
 }
 
 /// Checks that what MPI has written are plain values.
@@ -147,14 +151,14 @@ fn unpack<M: Write + ?Sized>(
     mpi: &Usable,
     message: &mut M,
     arrived: &[u8],
-    status: &MPI_Status,
+    sender: Address,
     descriptions: Option<&Descriptions>,
 ) -> Result<(), Error> {
     if let Some(descriptions) = descriptions {
-        descriptions.compare(mpi, message, arrived, status)?;
+        descriptions.compare(mpi, message, arrived, sender)?;
     }
-    fits(message, arrived.len(), Some((status.MPI_SOURCE, status.MPI_TAG)))?;
-    are_plain(message, arrived, arrived.len()).map_err(|error| error.sent_by(status.MPI_SOURCE))?;
+    fits(message, arrived.len(), Some(sender))?;
+    are_plain(message, arrived, arrived.len()).map_err(|error| error.sent_by(sender.rank))?;
     message.unpack(arrived)
 }
 
@@ -200,6 +204,7 @@ pub(crate) struct PostedTyped<M> {
     // Dropped first, which completes it.
     request: Result<Request, Error>,
     message: M,
+    from: Address,
 }
 
 impl<M: Write> PostedTyped<M> {
@@ -215,14 +220,14 @@ impl<M: Write> PostedTyped<M> {
         // SAFETY: 1, since the request is dropped before the message, which borrows the memory mutably, and
         // any pattern may be written there. 2, since the datatype has gaps.
         let request = unsafe { Request::receive_typed(mpi, &typed, from) };
-        Ok(Self { request, message })
+        Ok(Self { request, message, from })
     }
 
     /// Waits until the message has arrived.
     pub fn wait(self, mpi: &Usable) -> Result<(), Error> {
         let Some(outcome) = self.request?.advance(mpi, true) else { return Ok(()) };
-        let status = status_of(mpi, &self.message, outcome)?;
-        fits(&self.message, size_of(mpi, &status), Some((status.MPI_SOURCE, status.MPI_TAG)))
+        let (sender, size) = sender_of(mpi, &self.message, outcome, self.from)?;
+        fits(&self.message, size, Some(sender))
     }
 }
 

@@ -42,8 +42,12 @@ impl Address {
             // SAFETY: there is room for a flag and a status.
             unsafe { mpi.MPI_Iprobe(rank, tag, communicator, &raw mut found, &raw mut status) }
         })?;
-        let sender = Self { rank: status.MPI_SOURCE, tag: status.MPI_TAG, communicator };
-        Ok((found != 0).then(|| (sender, size_of(mpi, &status))))
+        Ok((found != 0).then(|| (self.of_message(&status), size_of(mpi, &status))))
+    }
+
+    /// Returns the sender of a message with this status, which was received from this address.
+    pub fn of_message(self, status: &MPI_Status) -> Self {
+        Self { rank: status.MPI_SOURCE, tag: status.MPI_TAG, ..self }
     }
 }
 
@@ -416,8 +420,7 @@ pub(crate) fn size_of(mpi: &Usable, status: &MPI_Status) -> usize {
 #[must_use]
 pub(crate) struct Matched {
     message: MPI_Message,
-    communicator: MPI_Comm,
-    pub status: MPI_Status,
+    sender: Address,
     /// The size in bytes.
     pub size: usize,
 }
@@ -432,7 +435,7 @@ impl Matched {
             // SAFETY: there is room for both results.
             unsafe { mpi.MPI_Mprobe(rank, tag, communicator, &raw mut message, &raw mut status) }
         })?;
-        Self::new(mpi, message, status, communicator)
+        Self::new(mpi, message, &status, from)
     }
 
     /// Looks for a message without waiting (`MPI_Improbe`).
@@ -446,26 +449,20 @@ impl Matched {
             // SAFETY: there is room for all results.
             unsafe { mpi.MPI_Improbe(rank, tag, communicator, &raw mut found, message, status) }
         })?;
-        if found == 0 { Ok(None) } else { Self::new(mpi, message, status, communicator).map(Some) }
+        if found == 0 { Ok(None) } else { Self::new(mpi, message, &status, from).map(Some) }
     }
 
-    fn new(
-        mpi: &Usable,
-        message: MPI_Message,
-        status: MPI_Status,
-        communicator: MPI_Comm,
-    ) -> Result<Self, Error> {
+    fn new(mpi: &Usable, message: MPI_Message, status: &MPI_Status, from: Address) -> Result<Self, Error> {
         if message == no_message() {
             // In MPICH 5, the call succeeds if an error handler of the program has returned.
             return Err(hidden());
         }
-        Ok(Self { message, communicator, status, size: size_of(mpi, &status) })
+        Ok(Self { message, sender: from.of_message(status), size: size_of(mpi, status) })
     }
 
     /// Returns the sender of the message.
     pub fn sender(&self) -> Address {
-        let MPI_Status { MPI_SOURCE: rank, MPI_TAG: tag, .. } = self.status;
-        Address { communicator: self.communicator, rank, tag }
+        self.sender
     }
 
     /// Receives the message at `place`.
@@ -481,7 +478,7 @@ impl Matched {
         datatype: MPI_Datatype,
     ) -> Result<(), Error> {
         let mut status = no_status();
-        called(mpi, "MPI_Mrecv", self.communicator, || {
+        called(mpi, "MPI_Mrecv", self.sender.communicator, || {
             // SAFETY: by 1 and 2, MPI writes only where it may; there is room for a status.
             unsafe { mpi.MPI_Mrecv(place, count, datatype, &raw mut self.message, &raw mut status) }
         })?;

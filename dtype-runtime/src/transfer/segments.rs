@@ -118,8 +118,9 @@ pub(crate) fn receive<M: Write + ?Sized>(
 ) -> Result<Address, Error> {
     let contexts = Contexts::on(mpi, from.communicator)?;
     let first = matched_meanwhile(mpi, Address { communicator: contexts.first.communicator, ..from })?;
-    let (size, status, rank) = (first.size, first.status, first.status.MPI_SOURCE);
+    let size = first.size;
     let sender = Address { communicator: from.communicator, ..first.sender() };
+    let rank = sender.rank;
     let first = first.receive(mpi)?;
     let none = |reason| Error::Segment { rank, reason };
     let header = Header::read(mpi, &first[..size], contexts.rest.communicator)
@@ -130,7 +131,7 @@ pub(crate) fn receive<M: Write + ?Sized>(
         return Err(none("its length is not the one in its header"));
     }
     let mut pieces = Pieces::new(message, header.total, |message| {
-        accepted_description(message, header.total, &first[HEADER..before], &status)
+        accepted_description(message, header.total, &first[HEADER..before], sender)
     });
     pieces.take(0, &first[before..size], |_| Ok(()));
     let rest = Address { communicator: contexts.rest.communicator, rank, tag: header.number };

@@ -13,8 +13,6 @@ use std::{
     thread,
 };
 
-use ::mpi::ffi::MPI_Status;
-
 use super::{
     address::{Address, any_rank, any_tag},
     attach::Life,
@@ -46,7 +44,6 @@ struct Slot {
 /// A message that has arrived.
 pub(crate) struct Found {
     pub sender: Address,
-    pub status: MPI_Status,
     memory: Memory,
 }
 
@@ -137,14 +134,14 @@ impl Slot {
     }
 
     fn receive(&self, mpi: &Usable, matched: Matched) -> Result<Found, Error> {
-        let (sender, status) = (matched.sender(), matched.status);
+        let sender = matched.sender();
         let memory = if self.kept.is_power_of_two() && matched.size >= LONG {
             let memory = OwnedMemory::with_room(matched.size, self.kept)?;
             Memory::Owned(receive_into_memory(mpi, matched, memory)?)
         } else {
             Memory::Spare(receive_owned(mpi, matched, 0, |message| Ok(message.bytes().to_vec()))?)
         };
-        Ok(Found { sender, status, memory })
+        Ok(Found { sender, memory })
     }
 }
 
