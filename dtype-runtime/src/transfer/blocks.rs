@@ -13,18 +13,12 @@ use crate::{
 
 /// Returns the plan of the transferred bytes of a layout.
 pub(crate) fn wire_plan<L: Layout>(layout: &L) -> Result<Plan, Error> {
-    if layout.has_blocks() {
-        return Ok(MemoryBlocks::of_layout(layout)?.into_plan());
-    }
-    Ok(layout.plan().clone())
+    Ok(MemoryBlocks::of_layout(layout)?.map_or_else(|| layout.plan().clone(), MemoryBlocks::into_plan))
 }
 
 /// Returns the number of transferred bytes of a layout.
 pub(crate) fn wire_size<L: Layout>(layout: &L) -> Result<usize, Error> {
-    if layout.has_blocks() {
-        return Ok(MemoryBlocks::of_layout(layout)?.size(1));
-    }
-    Ok(layout.packed_size())
+    Ok(MemoryBlocks::of_layout(layout)?.map_or_else(|| layout.packed_size(), |blocks| blocks.size(1)))
 }
 
 /// The conversion between packed bytes and transferred bytes.
@@ -40,21 +34,30 @@ pub(crate) struct MemoryBlocks {
 }
 
 impl MemoryBlocks {
-    /// Returns the conversion for values of a type.
-    pub fn of_values(of: &ValueType) -> Result<Self, Error> {
+    /// Returns the conversion for values of a type; `None` if no part of them is transferred as bytes.
+    #[inline]
+    pub fn of_values(of: &ValueType) -> Result<Option<Self>, Error> {
+        if !of.facts.has_blocks() {
+            return Ok(None);
+        }
         let by_block = Plan::new(&(of.lazy)().solution().tree)?;
-        Ok(Self { by_field: (of.plan)().clone(), by_block, origin: 0, extent: of.size })
+        Ok(Some(Self { by_field: (of.plan)().clone(), by_block, origin: 0, extent: of.size }))
     }
 
-    /// Returns the conversion for the part of an array that a layout selects.
-    pub fn of_layout<L: Layout>(layout: &L) -> Result<Self, Error> {
+    /// Returns the conversion for the part of an array that a layout selects; `None` if no part of it is
+    /// transferred as bytes.
+    #[inline]
+    pub fn of_layout<L: Layout>(layout: &L) -> Result<Option<Self>, Error> {
+        if !layout.has_blocks() {
+            return Ok(None);
+        }
         let region = layout.region();
-        Ok(Self {
+        Ok(Some(Self {
             by_field: layout.plan().clone(),
             by_block: Plan::new(layout.tree())?,
             origin: region.first(&region.contiguous()) as usize,
             extent: region.array_elements() * region.element,
-        })
+        }))
     }
 
     /// Returns the plan of transferred bytes.

@@ -371,11 +371,10 @@ fn packed<R>(
     if !is_whole(of, found) {
         return Err(PackError::Length { what: (of.name)(), expected: size, found }.into());
     }
-    if of.facts.has_blocks() {
-        let packed = MemoryBlocks::of_values(of)?.to_packed(message.bytes())?;
-        return make(Message::Borrowed(&packed));
+    match MemoryBlocks::of_values(of)? {
+        Some(blocks) => make(Message::Borrowed(&blocks.to_packed(message.bytes())?)),
+        None => make(message),
     }
-    make(message)
 }
 
 /// Makes a value of the bytes of a message, which a collective call has brought.

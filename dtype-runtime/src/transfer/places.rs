@@ -32,13 +32,11 @@ pub(crate) fn check<T: MpiDatatype, const D: usize>(
     if !layout.is_restricted() {
         return Ok(());
     }
+    let blocks = MemoryBlocks::of_layout(layout)?;
     for place in places {
         let (this, rest) = packed.split_at(Read::packed_size(&View::new(*place, layout)));
-        if layout.has_blocks() {
-            layout.region().check(&MemoryBlocks::of_layout(layout)?.to_packed(this)?, 0)?;
-        } else {
-            layout.region().check(this, 0)?;
-        }
+        let converted = blocks.as_ref().map(|blocks| blocks.to_packed(this)).transpose()?;
+        layout.region().check(converted.as_deref().unwrap_or(this), 0)?;
         packed = rest;
     }
     Ok(())

@@ -205,15 +205,15 @@ pub(crate) use the_same_as;
 // SAFETY: 1, since a layout does not change; 2, since the view borrows the source.
 unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     fn packed_size(&self) -> usize {
-        match blocks_of(self) {
-            Some(Ok(blocks)) => blocks.size(self.copies()),
+        match MemoryBlocks::of_layout(self.layout()) {
+            Ok(Some(blocks)) => blocks.size(self.copies()),
             _ => View::packed_size(self),
         }
     }
 
     unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        if let Some(blocks) = blocks_of(self) {
-            let wire = blocks?.to_wire(&View::pack(self))?;
+        if let Some(blocks) = MemoryBlocks::of_layout(self.layout())? {
+            let wire = blocks.to_wire(&View::pack(self))?;
             // SAFETY: the caller has room for `packed_size` bytes, which these are.
             unsafe { packed.copy_from_nonoverlapping(wire.as_ptr(), wire.len()) };
             return Ok(());
@@ -224,7 +224,7 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-        let Some(blocks) = blocks_of(self) else {
+        let Some(blocks) = MemoryBlocks::of_layout(self.layout())? else {
             return Ok(self.data().pack_range(bytes, packed)?);
         };
         let pack_copies = |copies: Range<usize>| {
@@ -232,7 +232,7 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
             all.truncate(copies.end * size);
             all.split_off(copies.start * size)
         };
-        copy_blocks(&blocks?, &bytes, packed, pack_copies)
+        copy_blocks(&blocks, &bytes, packed, pack_copies)
     }
 
     fn span(&self) -> Option<Span> {
@@ -251,16 +251,11 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     }
 
     fn plan(&self) -> Plan {
-        match blocks_of(self) {
-            Some(Ok(blocks)) => blocks.into_plan(),
+        match MemoryBlocks::of_layout(self.layout()) {
+            Ok(Some(blocks)) => blocks.into_plan(),
             _ => self.with_plan(Plan::clone),
         }
     }
-}
-
-/// Returns the conversion for the values of a view, if a part of them is transferred as bytes.
-fn blocks_of<L: Layout>(view: &View<'_, L>) -> Option<Result<MemoryBlocks, Error>> {
-    view.layout().has_blocks().then(|| MemoryBlocks::of_layout(view.layout()))
 }
 
 the_same_as!(read [L: Layout] ViewMut<'_, L>, |view| view.as_view());
@@ -282,8 +277,8 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
     }
 
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        match blocks_of(self.as_view()) {
-            Some(blocks) => ViewMut::unpack(self, &blocks?.to_packed(packed)?),
+        match MemoryBlocks::of_layout(self.as_view().layout())? {
+            Some(blocks) => ViewMut::unpack(self, &blocks.to_packed(packed)?),
             None => ViewMut::unpack(self, packed),
         }
     }

@@ -17,11 +17,6 @@ use crate::{
 };
 
 impl PlainValues<'_> {
-    /// Returns the conversion of the values, if a part of them is transferred as bytes.
-    fn blocks(&self) -> Option<Result<MemoryBlocks, Error>> {
-        self.of.facts.has_blocks().then(|| MemoryBlocks::of_values(self.of))
-    }
-
     /// Returns the values as data of their plan.
     fn data(&self) -> Data<'_> {
         // SAFETY: the plan of a type covers only fields of its values, which are borrowed.
@@ -64,8 +59,8 @@ unsafe impl sealed::Read for PlainValues<'_> {
 
     #[inline]
     unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        if let Some(blocks) = self.blocks() {
-            let wire = blocks?.to_wire(&self.pack_values(0..self.count))?;
+        if let Some(blocks) = MemoryBlocks::of_values(self.of)? {
+            let wire = blocks.to_wire(&self.pack_values(0..self.count))?;
             // SAFETY: the caller has room for `packed_size` bytes, which these are.
             unsafe { packed.copy_from_nonoverlapping(wire.as_ptr(), wire.len()) };
             return Ok(());
@@ -76,8 +71,8 @@ unsafe impl sealed::Read for PlainValues<'_> {
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-        if let Some(blocks) = self.blocks() {
-            return copy_blocks(&blocks?, &bytes, packed, |copies| self.pack_values(copies));
+        if let Some(blocks) = MemoryBlocks::of_values(self.of)? {
+            return copy_blocks(&blocks, &bytes, packed, |copies| self.pack_values(copies));
         }
         match whole_values(self.of, self.count, &bytes) {
             Some(values) if bytes.len() <= packed.len() => {
@@ -104,8 +99,8 @@ unsafe impl sealed::Read for PlainValues<'_> {
     }
 
     fn plan(&self) -> Plan {
-        match self.blocks() {
-            Some(Ok(blocks)) => blocks.into_plan(),
+        match MemoryBlocks::of_values(self.of) {
+            Ok(Some(blocks)) => blocks.into_plan(),
             _ => (self.of.plan)().clone(),
         }
     }
@@ -141,7 +136,8 @@ unsafe impl sealed::Write for PlainValuesMut<'_> {
     }
 
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        let converted = self.as_values().blocks().map(|blocks| blocks?.to_packed(packed)).transpose()?;
+        let converted =
+            MemoryBlocks::of_values(self.of)?.map(|blocks| blocks.to_packed(packed)).transpose()?;
         let (packed, expected) = (converted.as_deref().unwrap_or(packed), self.of.packed_size(self.count));
         PackError::unless_exactly((self.of.name)(), expected, packed.len())?;
         if !self.of.facts.any_pattern {
