@@ -18,15 +18,21 @@ use crate::{
 /// # Errors
 /// The error of this rank; otherwise `Elsewhere` if another rank has one.
 pub(crate) fn together<V>(mpi: &Usable, communicator: MPI_Comm, own: Result<V, Error>) -> Result<V, Error> {
+    let rank = rank_in(mpi, communicator)?;
+    let failed = if own.is_err() { rank as u64 + 1 } else { 0 };
+    let all = least_and_greatest(mpi, communicator, [failed]);
+    let (own, [[_, failed]]) = (own?, all?);
+    if failed > 0 { Err(Error::Elsewhere { rank: failed as i32 - 1 }) } else { Ok(own) }
+}
+
+/// Returns the rank of this process.
+pub(super) fn rank_in(mpi: &Usable, communicator: MPI_Comm) -> Result<c_int, Error> {
     let mut rank = 0;
     called(mpi, "MPI_Comm_rank", communicator, || {
         // SAFETY: the communicator is live; there is room for a number.
         unsafe { mpi.MPI_Comm_rank(communicator, &raw mut rank) }
     })?;
-    let failed = if own.is_err() { rank as u64 + 1 } else { 0 };
-    let all = least_and_greatest(mpi, communicator, [failed]);
-    let (own, [[_, failed]]) = (own?, all?);
-    if failed > 0 { Err(Error::Elsewhere { rank: failed as i32 - 1 }) } else { Ok(own) }
+    Ok(rank)
 }
 
 /// Returns the datatype of the numbers that ranks exchange.

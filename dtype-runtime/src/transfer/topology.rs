@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 
 use super::{
     address::Address,
-    agreement::{reduce, together},
+    agreement::{rank_in, reduce, together},
     attach::companion,
     exchange::{Around, Ends},
     members::intracommunicator,
@@ -148,6 +148,7 @@ pub(crate) fn neighbours(
     communicator: MPI_Comm,
     topology: Topology,
 ) -> Result<[Vec<Rank>; 2], Error> {
+    let room = |count: c_int| vec![0; usize::try_from(count).unwrap_or(0)];
     match topology {
         Topology::Cartesian => {
             let mut dimensions = 0;
@@ -167,18 +168,13 @@ pub(crate) fn neighbours(
             Ok([ranks.clone(), ranks])
         }
         Topology::Graph => {
-            let (mut rank, mut count) = (0, 0);
+            let rank = rank_in(mpi, communicator)?;
+            let mut count = 0;
             called(mpi, "MPI_Graph_neighbors_count", communicator, || {
-                // SAFETY: the communicator is a graph; there is room for two numbers.
-                unsafe {
-                    let code = mpi.MPI_Comm_rank(communicator, &raw mut rank);
-                    if code != 0 {
-                        return code;
-                    }
-                    mpi.MPI_Graph_neighbors_count(communicator, rank, &raw mut count)
-                }
+                // SAFETY: the communicator is a graph; there is room for a number.
+                unsafe { mpi.MPI_Graph_neighbors_count(communicator, rank, &raw mut count) }
             })?;
-            let mut ranks = vec![0; usize::try_from(count).unwrap_or(0)];
+            let mut ranks = room(count);
             called(mpi, "MPI_Graph_neighbors", communicator, || {
                 // SAFETY: there is room for `count` ranks.
                 unsafe { mpi.MPI_Graph_neighbors(communicator, rank, count, ranks.as_mut_ptr()) }
@@ -196,7 +192,6 @@ pub(crate) fn neighbours(
                 // SAFETY: the communicator is a distributed graph; there is room for three numbers.
                 unsafe { mpi.MPI_Dist_graph_neighbors_count(communicator, from, to, is_weighted) }
             })?;
-            let room = |count: c_int| vec![0; usize::try_from(count).unwrap_or(0)];
             let (mut sources, mut destinations) = (room(from), room(to));
             let (mut of_sources, mut of_destinations) = (room(from), room(to));
             called(mpi, "MPI_Dist_graph_neighbors", communicator, || {
