@@ -64,11 +64,8 @@ pub(super) const fn of_array<T: MpiMessage, const N: usize>() -> Option<Plain<[T
             },
         }
     };
-    match T::PLAIN {
-        // SAFETY: 1, since the arrays are `N` times as many values.
-        Some(_) => Some(unsafe { Plain::new(of) }),
-        None => None,
-    }
+    // SAFETY: 1, since the arrays are `N` times as many values.
+    if T::PLAIN.is_some() { Some(unsafe { Plain::new(of) }) } else { None }
 }
 
 fn tree_of_array<T: MpiMessage, const N: usize>() -> TypeTree {
@@ -103,7 +100,11 @@ pub(super) const fn of_tuple<T: Tuple>() -> Option<Plain<T>> {
             is_bytes: false,
             lazy: || entry_of::<T>(tree_of_tuple::<T>),
             plan: || plan_of::<T>(tree_of_tuple::<T>, layer_of_tuple::<T>),
-            copying: Copying { pack: pack_tuples::<T>, unpack: unpack_tuples::<T>, check: check_tuples::<T> },
+            copying: Copying {
+                pack: copy_tuples::<T, false>,
+                unpack: copy_tuples::<T, true>,
+                check: check_tuples::<T>,
+            },
         }
     };
     // SAFETY: 1, since the tuple consists of its elements.
@@ -131,48 +132,28 @@ fn layer_of_tuple<T: Tuple>() -> Layer {
     Layer::sequence(T::PARTS.iter().map(|(offset, of)| (*offset as isize, (of.plan)().layer())))
 }
 
-/// Packs tuples.
+/// Packs tuples, or unpacks them.
 ///
 /// # Safety
-/// Conditions 1 to 3 of [`Copying::pack`].
-unsafe fn pack_tuples<T: Tuple>(memory: *mut u8, count: usize, packed: *mut u8) {
-    // SAFETY: the caller's conditions.
-    unsafe { copy_tuples::<T>(memory, count, packed, |copying| copying.pack, false) };
-}
-
-/// Unpacks tuples.
-///
-/// # Safety
-/// Conditions 1 to 3 of [`Copying::unpack`].
-unsafe fn unpack_tuples<T: Tuple>(memory: *mut u8, count: usize, packed: *mut u8) {
-    // SAFETY: the caller's conditions.
-    unsafe { copy_tuples::<T>(memory, count, packed, |copying| copying.unpack, true) };
-}
-
-/// Copies tuples by a function for each element.
-///
-/// # Safety
-/// The conditions of the functions.
-#[inline(always)]
-unsafe fn copy_tuples<T: Tuple>(
+/// Conditions 1 to 3 of [`Copying::pack`], or of [`Copying::unpack`].
+unsafe fn copy_tuples<T: Tuple, const IS_UNPACKED: bool>(
     mut memory: *mut u8,
     count: usize,
     mut packed: *mut u8,
-    function: impl Fn(&Copying) -> unsafe fn(*mut u8, usize, *mut u8),
-    is_unpacked: bool,
 ) {
     let facts = const { facts_of_tuple::<T>() };
     if facts.dense {
-        let (from, to) = if is_unpacked { (packed, memory) } else { (memory, packed) };
+        let (from, to) = if IS_UNPACKED { (packed, memory) } else { (memory, packed) };
         // SAFETY: both sides have the bytes of `count` tuples without padding, and do not overlap.
         return unsafe { to.copy_from_nonoverlapping(from, facts.packed_size * count) };
     }
     for _ in 0..count {
         for (offset, of) in T::PARTS {
+            let copy = if IS_UNPACKED { of.copying.unpack } else { of.copying.pack };
             // SAFETY: the element lies at its offset, and its packed bytes follow those of the elements
             // before it.
             unsafe {
-                function(&of.copying)(memory.add(*offset), 1, packed);
+                copy(memory.add(*offset), 1, packed);
                 packed = packed.add(of.facts.packed_size);
             }
         }
