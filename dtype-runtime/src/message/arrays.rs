@@ -137,10 +137,6 @@ mod of_nalgebra {
                         let columns = <[[T; R]; C]>::read(from)?;
                         Ok(Self::from_array_storage(ArrayStorage(columns)))
                     }
-
-                    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-                        <[[T; R]; C]>::check(from)
-                    }
                 }
 
                 /// Matrices on the heap.

@@ -279,6 +279,15 @@ impl<T> Plain<T> {
         let (place, count) = (values.as_mut_ptr().cast(), values.len());
         PlainValuesMut { place, count, of: self.of, borrow: PhantomData }
     }
+
+    /// Returns a place for a value.
+    ///
+    /// # Safety
+    /// 1. The value is read only after all of its packed bytes have been received.
+    #[cfg(feature = "mpi")]
+    pub(crate) unsafe fn uninit(self, value: &mut MaybeUninit<T>) -> PlainValuesMut<'_> {
+        PlainValuesMut { place: value.as_mut_ptr().cast(), count: 1, of: self.of, borrow: PhantomData }
+    }
 }
 
 impl<T: ?Sized> Plain<T> {
@@ -302,17 +311,6 @@ impl PlainValues<'_> {
     pub(crate) fn described(of: &'static ValueType, bytes: usize) -> Self {
         let count = bytes / of.facts.wire_size.max(1);
         Self { place: std::ptr::null(), count, of, borrow: PhantomData }
-    }
-}
-
-impl<T> Plain<T> {
-    /// Returns a place for a value.
-    ///
-    /// # Safety
-    /// 1. The value is read only after all of its packed bytes have been received.
-    #[cfg(feature = "mpi")]
-    pub(crate) unsafe fn uninit(self, value: &mut MaybeUninit<T>) -> PlainValuesMut<'_> {
-        PlainValuesMut { place: value.as_mut_ptr().cast(), count: 1, of: self.of, borrow: PhantomData }
     }
 }
 

@@ -220,14 +220,6 @@ macro_rules! wrappers {
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
                 T::read(from).map($wrapper)
             }
-
-            fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
-                self.0.read_into(from)
-            }
-
-            fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-                T::check(from)
-            }
         }
     )*};
 }

@@ -127,13 +127,6 @@ impl<'m> Reader<'m> {
         usize::try_from(length).map_err(|_| malformed(format!("a sequence of {length} values")))
     }
 
-    /// Reads the length of a sequence of values, each of which has at least `least` bytes.
-    #[inline]
-    pub(super) fn count<T>(&mut self, least: usize) -> Result<usize, Error> {
-        let count = self.length()?;
-        self.fits::<T>(count, least)
-    }
-
     /// Returns `count` if so many values of at least `least` bytes can follow.
     #[inline]
     pub(super) fn fits<T>(&mut self, count: usize, least: usize) -> Result<usize, Error> {

@@ -125,7 +125,8 @@ fn write_length<T: MpiMessage>(length: usize, to: &mut Writer<'_>) -> Result<(),
 /// Reads the length of a sequence. If values may be a block, they are not compared with the in-band part.
 #[inline]
 fn read_length<T: MpiMessage>(from: &mut Reader<'_>) -> Result<usize, Error> {
-    if slice_align::<T>() > 0 { from.length() } else { from.count::<T>(T::LEAST) }
+    let length = from.length()?;
+    if slice_align::<T>() > 0 { Ok(length) } else { from.fits::<T>(length, T::LEAST) }
 }
 
 /// Adds to a fingerprint the type of the values of a sequence or array, and two facts that decide on their
