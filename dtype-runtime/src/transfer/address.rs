@@ -58,7 +58,8 @@ impl Address {
     /// Returns `true` if the rank is `MPI_PROC_NULL` (MPI 4.1 section 3.11).
     #[inline]
     pub fn is_nobody(self) -> bool {
-        self.rank == no_rank()
+        // SAFETY: a constant of the library.
+        self.rank == unsafe { ffi::RSMPI_PROC_NULL }
     }
 }
 
@@ -74,13 +75,6 @@ pub(crate) fn remote_size(mpi: &Usable, communicator: MPI_Comm) -> Result<Option
         unsafe { mpi.MPI_Comm_remote_size(communicator, &raw mut size) }
     })?;
     Ok(Some(size))
-}
-
-/// Returns `MPI_PROC_NULL`.
-#[inline]
-fn no_rank() -> Rank {
-    // SAFETY: a constant of the library.
-    unsafe { ffi::RSMPI_PROC_NULL }
 }
 
 /// Returns `MPI_ANY_SOURCE`.

@@ -19,9 +19,9 @@ use dtype_engine::Error as PackError;
 
 use super::{
     agreement::{number, reduce},
-    frame::{draw, read_numbers, seal_size, write_numbers},
+    frame::{are_plain, draw, read_numbers, seal_size, unseal, write_numbers},
     members::{Members, Rooted},
-    parts::{Described, Parts, Sizes, Told, Unit, unpack_one, unseal_as, with_seals},
+    parts::{Described, Parts, Sizes, Told, Unit, unseal_as, with_seals},
     sendable::sealed::{Read, Write},
 };
 use crate::{
@@ -353,7 +353,10 @@ where
             }
         }
     })?;
-    unpack_one(&part, drawn, from_rank, into)
+    let (packed, behind) = part.split_at(expected);
+    unseal(into, 0..expected, drawn, behind, from_rank)?;
+    are_plain(into, packed, expected)?;
+    into.unpack(packed)
 }
 
 /// Sends one of the root's messages to each rank. The ranks do not know their sizes. `messages` is `Some`

@@ -38,7 +38,8 @@ const HASH: usize = 8;
 /// The descriptions of the messages on a communicator.
 pub(crate) struct Descriptions {
     communicator: MPI_Comm,
-    sent: Mutex<Requests>,
+    /// The descriptions that are being sent.
+    sent: Mutex<VecDeque<Request>>,
     arrived: Mutex<VecDeque<Arrived>>,
 }
 
@@ -46,10 +47,6 @@ pub(crate) struct Descriptions {
 unsafe impl Send for Descriptions {}
 // SAFETY: MPI handles name objects of the process, and the other fields are behind locks.
 unsafe impl Sync for Descriptions {}
-
-/// Descriptions that are being sent.
-#[derive(Default)]
-struct Requests(VecDeque<Request>);
 
 /// A description that has arrived.
 struct Arrived {
@@ -86,7 +83,7 @@ pub(crate) fn announce<M: Read + ?Sized>(
     bytes[DESCRIPTION..][..HASH].copy_from_slice(&hash(&packed[..size]));
     let to = Address { communicator: descriptions.communicator, ..to };
     let request = Outgoing::of_buffer(bytes, DESCRIPTION + HASH)?.start_synchronous(mpi, to)?;
-    let Requests(sent) = &mut *locked(&descriptions.sent);
+    let mut sent = locked(&descriptions.sent);
     // Each call checks more requests than it adds, so that the list stays short.
     for _ in 0..4.min(sent.len()) {
         sent.rotate_left(1);
@@ -159,7 +156,7 @@ impl Descriptions {
         if let Some(barrier) = barrier {
             return Ok(barrier.is_over(mpi));
         }
-        let Requests(sent) = &mut *locked(&self.sent);
+        let mut sent = locked(&self.sent);
         sent.retain_mut(|request| !request.is_over(mpi));
         if sent.is_empty() {
             *barrier = Some(Request::barrier(mpi, self.communicator)?);

@@ -92,7 +92,7 @@ pub(crate) fn unseal<M: Read + ?Sized>(
 ) -> Result<(), Error> {
     let announced = Error::Announced { rank, bytes: bytes.len() };
     if checks() {
-        let description = Description::read_with(mark_of(drawn), seal).ok_or(announced)?;
+        let description = Description::read(mark_of(drawn), seal).ok_or(announced)?;
         return description.compare(message, bytes, rank, None);
     }
     if seal.first_chunk() == Some(&mark_of(drawn).to_ne_bytes()) { Ok(()) } else { Err(announced) }
@@ -137,11 +137,7 @@ struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    fn read(bytes: &'a [u8]) -> Option<Self> {
-        Self::read_with(MARK, bytes)
-    }
-
-    fn read_with(expected: u64, bytes: &'a [u8]) -> Option<Self> {
+    fn read(expected: u64, bytes: &'a [u8]) -> Option<Self> {
         let [mark, size, fingerprint, length] = read_numbers(bytes.get(..NUMBERS)?);
         let end = NUMBERS + usize::try_from(length).ok().filter(|length| *length <= TEXT)?;
         let text = str::from_utf8(bytes.get(NUMBERS..end)?).ok()?;
@@ -175,22 +171,10 @@ pub(crate) fn compare_described<M: Read + ?Sized>(
     description: &[u8],
     sender: Address,
 ) -> Result<(), Error> {
-    Description::read(description).map_or(Ok(()), |description| {
+    Description::read(MARK, description).map_or(Ok(()), |description| {
         let expected = 0..message.packed_size();
         description.compare(message, expected, sender.rank, Some(sender.tag))
     })
-}
-
-/// Checks that the size of a message, `found` packed bytes, fits its destination, and that its description
-/// does if there is one.
-pub(crate) fn accepted_description<M: Read + ?Sized>(
-    message: &M,
-    found: usize,
-    description: &[u8],
-    sender: Address,
-) -> Result<(), Error> {
-    compare_described(message, description, sender)?;
-    fits(message, found, Some(sender))
 }
 
 /// Checks that `length` bytes for a message of plain values, whose last ones are `end`, are not an owned

@@ -68,19 +68,6 @@ impl Unit {
     }
 }
 
-/// Checks the seal of a part that came from a rank, and unpacks the part.
-pub(crate) fn unpack_one<M: Write + ?Sized>(
-    part: &[u8],
-    drawn: u64,
-    rank: c_int,
-    into: &mut M,
-) -> Result<(), Error> {
-    let (packed, behind) = part.split_at(into.packed_size());
-    unseal(into, 0..packed.len(), drawn, behind, rank)?;
-    are_plain(into, packed, packed.len())?;
-    into.unpack(packed)
-}
-
 /// Checks the seal of packed bytes in a range of a message of `size` bytes.
 pub(crate) fn unseal_as<'d>(
     described: impl Into<Described<'d>>,

@@ -287,10 +287,7 @@ impl Request {
 
     /// Returns `true` if the transfer is complete. MPI must be usable, but may be in `MPI_Finalize`.
     pub fn is_over(&mut self, mpi: &Usable) -> bool {
-        if !self.is_complete() {
-            self.outcome = self.outcome.or_else(|| without_communicator(mpi, || self.complete(mpi, false)));
-        }
-        self.is_complete() || self.outcome.is_some()
+        self.advance(mpi, false).is_some()
     }
 
     /// Frees an active request if its transfer is complete, and returns the outcome; if `wait` is set, waits

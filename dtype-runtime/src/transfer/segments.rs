@@ -12,7 +12,7 @@ use ::mpi::ffi::MPI_Comm;
 use super::{
     address::Address,
     attach::{Contexts, next_number},
-    frame::{accepted_description, describe, description_size, read_numbers, write_numbers},
+    frame::{compare_described, describe, description_size, fits, read_numbers, write_numbers},
     pieces::Pieces,
     request::{Outgoing, Request},
     sendable::sealed::{Read, Write},
@@ -131,7 +131,8 @@ pub(crate) fn receive<M: Write + ?Sized>(
         return Err(none("its length is not the one in its header"));
     }
     let mut pieces = Pieces::new(message, header.total, |message| {
-        accepted_description(message, header.total, &first[HEADER..before], sender)
+        compare_described(message, &first[HEADER..before], sender)?;
+        fits(message, header.total, Some(sender))
     });
     pieces.take(0, &first[before..size], |_| Ok(()));
     let rest = Address { communicator: contexts.rest.communicator, rank, tag: header.number };
