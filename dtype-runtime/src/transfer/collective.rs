@@ -143,21 +143,15 @@ pub(crate) fn gather_to_all<S: Read + ?Sized>(
     let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
     let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
     let kind = one.datatype;
-    let call = parts.sizes.either("MPI_Allgather", "MPI_Allgatherv");
-    called(mpi, call, communicator, || {
+    let even = |count| {
+        // SAFETY: the buffers have room for the units that are sent, and for those of all equal parts.
+        unsafe { mpi.MPI_Allgather(from, own, kind, to, count, kind, communicator) }
+    };
+    let each = |counts, starts| {
         // SAFETY: the buffers have room for the units that are sent, and for those that have been announced.
-        unsafe {
-            match &parts.sizes {
-                Sizes::Even { count, .. } => {
-                    mpi.MPI_Allgather(from, own, kind, to, *count, kind, communicator)
-                }
-                Sizes::Each { counts, starts, .. } => {
-                    let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-                    mpi.MPI_Allgatherv(from, own, kind, to, counts, starts, kind, communicator)
-                }
-            }
-        }
-    })?;
+        unsafe { mpi.MPI_Allgatherv(from, own, kind, to, counts, starts, kind, communicator) }
+    };
+    parts.call(mpi, communicator, ["MPI_Allgather", "MPI_Allgatherv"], even, each)?;
     Ok((all, parts))
 }
 
@@ -294,22 +288,16 @@ pub(crate) fn gather<M: Read + ?Sized>(
     let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
     let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
     let kind = one.datatype;
-    let call = parts.sizes.either("MPI_Gather", "MPI_Gatherv");
-    called(mpi, call, communicator, || {
-        // SAFETY: the buffers have room for the units that are sent, and at the root for those that have been
-        // announced. Elsewhere MPI reads only the send buffer.
-        unsafe {
-            match &parts.sizes {
-                Sizes::Even { count, .. } => {
-                    mpi.MPI_Gather(from, own, kind, to, *count, kind, to_rank, communicator)
-                }
-                Sizes::Each { counts, starts, .. } => {
-                    let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-                    mpi.MPI_Gatherv(from, own, kind, to, counts, starts, kind, to_rank, communicator)
-                }
-            }
-        }
-    })?;
+    // Except at the root, MPI reads only the send buffer.
+    let even = |count| {
+        // SAFETY: the buffers have room for the units that are sent, and at the root for those of equal parts.
+        unsafe { mpi.MPI_Gather(from, own, kind, to, count, kind, to_rank, communicator) }
+    };
+    let each = |counts, starts| {
+        // SAFETY: the buffers have room for the units that are sent, and at the root for the announced ones.
+        unsafe { mpi.MPI_Gatherv(from, own, kind, to, counts, starts, kind, to_rank, communicator) }
+    };
+    parts.call(mpi, communicator, ["MPI_Gather", "MPI_Gatherv"], even, each)?;
     Ok(is_root.then_some((all, parts)))
 }
 
@@ -337,22 +325,16 @@ where
     let (packed, (mut part, own)) = all_have_memory(mpi, communicator, bytes, buffers)?;
     let (from, to, one) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), unit.datatype()?);
     let kind = one.datatype;
-    let call = parts.sizes.either("MPI_Scatter", "MPI_Scatterv");
-    called(mpi, call, communicator, || {
+    // Except at the root, MPI does not read the send buffer.
+    let even = |count| {
         // SAFETY: the root's buffer has all parts, and there is room for the units that are expected here.
-        // Elsewhere MPI does not read the send buffer.
-        unsafe {
-            match &parts.sizes {
-                Sizes::Even { count, .. } => {
-                    mpi.MPI_Scatter(from, *count, kind, to, own, kind, from_rank, communicator)
-                }
-                Sizes::Each { counts, starts, .. } => {
-                    let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-                    mpi.MPI_Scatterv(from, counts, starts, kind, to, own, kind, from_rank, communicator)
-                }
-            }
-        }
-    })?;
+        unsafe { mpi.MPI_Scatter(from, count, kind, to, own, kind, from_rank, communicator) }
+    };
+    let each = |counts, starts| {
+        // SAFETY: the root's buffer has the announced parts, and there is room for the units expected here.
+        unsafe { mpi.MPI_Scatterv(from, counts, starts, kind, to, own, kind, from_rank, communicator) }
+    };
+    parts.call(mpi, communicator, ["MPI_Scatter", "MPI_Scatterv"], even, each)?;
     let (packed, behind) = part.split_at(expected);
     unseal(into, 0..expected, drawn, behind, from_rank)?;
     are_plain(into, packed, expected)?;

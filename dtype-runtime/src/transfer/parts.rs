@@ -2,7 +2,7 @@
 
 use std::{ops::Range, os::raw::c_int};
 
-use ::mpi::Count;
+use ::mpi::{Count, ffi::MPI_Comm};
 
 use dtype_engine::Error as PackError;
 
@@ -16,7 +16,13 @@ use super::{
         sealed::{Read, Write},
     },
 };
-use crate::{Error, message::PlainValues, pack::PackBuffer, types::ValueType};
+use crate::{
+    Error,
+    message::PlainValues,
+    mpi::{Usable, called},
+    pack::PackBuffer,
+    types::ValueType,
+};
 
 /// The unit in which the parts of a call are counted, in bytes. It is one byte, if the bytes of the largest
 /// buffer fit an MPI count. Otherwise it is a power of two, so that there are about 2^30 units. Each part
@@ -141,16 +147,6 @@ pub(crate) enum Sizes {
     },
 }
 
-impl Sizes {
-    /// Returns the name of the MPI call that takes such parts.
-    pub fn either(&self, even: &'static str, each: &'static str) -> &'static str {
-        match self {
-            Self::Even { .. } => even,
-            Self::Each { .. } => each,
-        }
-    }
-}
-
 impl Parts {
     /// Returns `ranks` parts of the same size, all with the same seal.
     pub fn even(ranks: usize, [size, drawn]: Told, unit: Unit) -> Result<Self, Error> {
@@ -198,6 +194,24 @@ impl Parts {
         let sizes = told.iter().map(|[size, _]| bytes(*size)).collect::<Result<_, _>>()?;
         let drawn = told.iter().map(|[_, drawn]| *drawn).collect();
         Ok(Self { ranks: told.len(), sizes: Sizes::Each { sizes, drawn, counts, starts }, unit })
+    }
+
+    /// Makes the MPI call for equal parts, which gets their number of units, or the one for other parts, which
+    /// gets the lists of their numbers of units and of their first units.
+    pub fn call(
+        &self,
+        mpi: &Usable,
+        communicator: MPI_Comm,
+        [even_name, each_name]: [&'static str; 2],
+        even: impl FnOnce(Count) -> c_int,
+        each: impl FnOnce(*const Count, *const Count) -> c_int,
+    ) -> Result<(), Error> {
+        match &self.sizes {
+            Sizes::Even { count, .. } => called(mpi, even_name, communicator, || even(*count)),
+            Sizes::Each { counts, starts, .. } => {
+                called(mpi, each_name, communicator, || each(counts.as_ptr(), starts.as_ptr()))
+            }
+        }
     }
 
     /// Returns the range of a rank's packed bytes in the buffer, and the number of its seal.
