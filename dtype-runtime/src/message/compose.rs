@@ -9,28 +9,6 @@ use super::{
 };
 use crate::types::{Copying, Facts, ValueType, entry::Description};
 
-/// Returns the value type of `T` if all values of `T` have the same number of bytes in a message, which is
-/// so if no field is skipped.
-pub(crate) const fn fixed<T: MpiMessage + ?Sized>() -> Option<Plain<T>> {
-    Plain::fixed(T::PLAIN)
-}
-
-/// Returns the alignment of `T` if the memory of a slice is its packed bytes, and otherwise 0.
-pub(super) const fn slice_align<T: MpiMessage>() -> usize {
-    match T::PLAIN {
-        Some(plain) => plain.of.slice_align(),
-        None => 0,
-    }
-}
-
-/// Returns the value type of `T`, or `None` if values of `T` are not plain.
-pub(super) const fn value_type<T: MpiMessage>() -> Option<&'static ValueType> {
-    match T::PLAIN {
-        Some(plain) => Some(plain.of),
-        None => None,
-    }
-}
-
 /// Returns the value type of `T`, or one without bytes if values of `T` are not plain.
 const fn or_nothing<T: MpiMessage>() -> &'static ValueType {
     match T::PLAIN {

@@ -73,7 +73,6 @@ mod writer;
 
 #[doc(hidden)]
 pub use choices::{greatest, no_variant};
-pub(crate) use compose::fixed;
 pub use fingerprint::Fingerprint;
 #[cfg(feature = "mpi")]
 pub(crate) use format::Encoded;
@@ -88,6 +87,7 @@ pub use plain::{Plain, PlainValues, PlainValuesMut};
 pub use reader::Reader;
 #[cfg(feature = "serde")]
 pub use serde::Serde;
+pub(crate) use traits::fixed;
 pub use traits::{FromMessage, MpiMessage};
 #[doc(hidden)]
 pub use whole::Message;

@@ -33,15 +33,6 @@ impl<T: ?Sized> Plain<T> {
     pub(crate) const unsafe fn new(of: &'static ValueType) -> Self {
         Self { of, type_: PhantomData }
     }
-
-    /// Returns the value type if all values have the same number of bytes in a message, which is so if no
-    /// field is skipped.
-    pub(super) const fn fixed(plain: Option<Self>) -> Option<Self> {
-        match plain {
-            Some(plain) if plain.of.facts.complete => Some(plain),
-            _ => None,
-        }
-    }
 }
 
 impl<T> Plain<T> {

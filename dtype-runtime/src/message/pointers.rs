@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     Fingerprint, FromMessage, Message, MpiMessage, Plain, PlainValues, PlainValuesMut, Reader, Writer,
-    compose::fixed, sequences::text,
+    sequences::text, traits::fixed,
 };
 use crate::{Error, types::ValueType};
 

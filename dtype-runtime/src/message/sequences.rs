@@ -10,8 +10,9 @@ use dtype_engine::Error as PackError;
 use super::{
     Fingerprint, FromMessage, Message, MpiMessage, OwnedMemory, Plain, PlainValues, PlainValuesMut, Reader,
     Writer,
-    compose::{fixed, of_array, slice_align, value_type},
+    compose::of_array,
     limits::{malformed, unsendable},
+    traits::{fixed, slice_align, value_type},
 };
 use crate::{Error, types::ValueType};
 

@@ -52,10 +52,7 @@ pub trait MpiMessage {
     const PLAIN: Option<Plain<Self>> = None;
     /// The type of the plain values that a message of the type consists of; `None` if the type is owned.
     #[doc(hidden)]
-    const VALUES: Option<&'static ValueType> = match Self::PLAIN {
-        Some(plain) => Some(plain.of),
-        None => None,
-    };
+    const VALUES: Option<&'static ValueType> = value_type::<Self>();
     /// The least number of bytes that a value has in a message. If it is 0, each value of a sequence has one
     /// more byte in the in-band part, so that a length never exceeds the bytes that are there.
     #[doc(hidden)]
@@ -79,6 +76,31 @@ pub trait MpiMessage {
     #[doc(hidden)]
     fn plain(&self) -> Option<PlainValues<'_>> {
         Self::PLAIN.map(|plain| plain.value(self))
+    }
+}
+
+/// Returns the value type of `T` if all values of `T` have the same number of bytes in a message, which is
+/// so if no field is skipped.
+pub(crate) const fn fixed<T: MpiMessage + ?Sized>() -> Option<Plain<T>> {
+    match T::PLAIN {
+        Some(plain) if plain.of.facts.complete => Some(plain),
+        _ => None,
+    }
+}
+
+/// Returns the alignment of `T` if the memory of a slice is its packed bytes, and otherwise 0.
+pub(super) const fn slice_align<T: MpiMessage>() -> usize {
+    match T::PLAIN {
+        Some(plain) => plain.of.slice_align(),
+        None => 0,
+    }
+}
+
+/// Returns the value type of `T`, or `None` if values of `T` are not plain.
+pub(super) const fn value_type<T: MpiMessage + ?Sized>() -> Option<&'static ValueType> {
+    match T::PLAIN {
+        Some(plain) => Some(plain.of),
+        None => None,
     }
 }
 
@@ -110,7 +132,7 @@ pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value and uses the memory of the old one again. The bytes have passed [`check`](Self::check).
     #[doc(hidden)]
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
-        match const { Plain::fixed(Self::PLAIN) } {
+        match const { fixed::<Self>() } {
             Some(fixed) => fixed.read_over(array::from_mut(self), from),
             None => replace(self, from),
         }
@@ -119,7 +141,7 @@ pub trait FromMessage: MpiMessage + Sized {
     /// Reads a value without making it: returns the errors of [`read`](Self::read).
     #[doc(hidden)]
     fn check(from: &mut Reader<'_>) -> Result<(), Error> {
-        match const { Plain::fixed(Self::PLAIN) } {
+        match const { fixed::<Self>() } {
             Some(fixed) => fixed.check(1, from),
             None => read_and_drop::<Self>(from),
         }
