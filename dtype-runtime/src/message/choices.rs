@@ -1,6 +1,7 @@
-//! Choices, tuples, times and ranges as messages.
+//! Choices, tuples, times, ranges and wrappers as messages.
 
 use std::{
+    num::{Saturating, Wrapping},
     ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive},
     time::Duration,
 };
@@ -98,16 +99,22 @@ choices! {
     [T] Bound<T>: "Bound", 0 => Unbounded, 1 => Included(value: T), 2 => Excluded(value: T);
 }
 
-/// Implements both traits for types with parts: an expression for each part, and how a value is made of them.
+/// Implements both traits for types with parts: the name, or the type that has the same layout and values; an
+/// expression for each part; and how a value is made of them.
 macro_rules! parts {
-    ($([$($name:ident)*] $type:ty: $text:literal,
+    ($([$($name:ident)*] $type:ty: $($text:literal)? $(as $same:ty)?,
         |$value:ident| $(($part:ident: $of:ty) = $get:expr),* => $make:expr;)*) => {$(
         impl<$($name: MpiMessage),*> MpiMessage for $type {
+            $(const PLAIN: Option<Plain<Self>> = match <$same>::PLAIN {
+                // SAFETY: 1, as the documentation of the type guarantees.
+                Some(plain) => Some(unsafe { Plain::new(plain.of) }),
+                None => None,
+            };)?
             const LEAST: usize = 0 $(+ <$of>::LEAST)*;
             const KEPT: usize = greatest(&[$(<$of>::KEPT),*]);
 
             fn describe(_of: &mut Fingerprint) {
-                _of.add($text);
+                $(_of.add($text);)?
                 $(_of.of(<$of>::describe);)*
             }
 
@@ -142,6 +149,8 @@ parts! {
     [T] RangeTo<T>: "RangeTo", |range| (end: T) = &range.end => ..end;
     [T] RangeToInclusive<T>: "RangeToInclusive", |range| (end: T) = &range.end => ..=end;
     [] RangeFull: "RangeFull", |_range| => ..;
+    [T] Wrapping<T>: as T, |wrapper| (value: T) = &wrapper.0 => Wrapping(value);
+    [T] Saturating<T>: as T, |wrapper| (value: T) = &wrapper.0 => Saturating(value);
 }
 
 /// Implements both traits for tuples.

@@ -1,9 +1,8 @@
-//! Pointers and wrappers as messages: the value that they hold.
+//! Pointers as messages: the value that they hold.
 
 use std::{
     borrow::{Borrow, Cow},
     marker::PhantomData,
-    num::{Saturating, Wrapping},
     rc::Rc,
     sync::Arc,
 };
@@ -192,39 +191,6 @@ where
         }
     }
 }
-
-/// Implements both traits for wrappers of a value.
-macro_rules! wrappers {
-    ($($wrapper:ident)*) => {$(
-        impl<T: MpiMessage> MpiMessage for $wrapper<T> {
-            const PLAIN: Option<Plain<Self>> = match T::PLAIN {
-                // SAFETY: 1, as the documentation of the wrapper guarantees.
-                Some(plain) => Some(unsafe { Plain::new(plain.of) }),
-                None => None,
-            };
-            const LEAST: usize = T::LEAST;
-            const KEPT: usize = T::KEPT;
-
-            fn describe(of: &mut Fingerprint) {
-                of.of(<T>::describe);
-            }
-
-            #[inline]
-            fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-                self.0.write(to)
-            }
-        }
-
-        impl<T: FromMessage> FromMessage for $wrapper<T> {
-            #[inline]
-            fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-                T::read(from).map($wrapper)
-            }
-        }
-    )*};
-}
-
-wrappers! { Wrapping Saturating }
 
 impl<T: ?Sized> MpiMessage for PhantomData<T> {
     const PLAIN: Option<Plain<Self>> = match <()>::PLAIN {
