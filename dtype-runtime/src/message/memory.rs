@@ -2,7 +2,6 @@
 
 use std::{
     alloc::{self, Layout},
-    fmt,
     mem::{self, ManuallyDrop},
     ptr::NonNull,
     slice,
@@ -13,6 +12,7 @@ use dtype_engine::Error as PackError;
 use crate::Error;
 
 /// Memory of the global allocator, of which the first bytes are initialized.
+#[derive(Debug)]
 pub struct OwnedMemory {
     place: NonNull<u8>,
     /// Not of size 0.
@@ -123,11 +123,5 @@ impl Drop for OwnedMemory {
     fn drop(&mut self) {
         // SAFETY: the memory has this layout, and is freed once.
         unsafe { alloc::dealloc(self.place.as_ptr(), self.layout) };
-    }
-}
-
-impl fmt::Debug for OwnedMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedMemory").field("layout", &self.layout).finish_non_exhaustive()
     }
 }

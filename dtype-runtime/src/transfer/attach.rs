@@ -74,7 +74,7 @@ pub(crate) fn companion(
 /// threads may make them for other communicators, in another order on another rank.
 fn free_unused(mpi: &Usable) {
     let unused = mem::take(&mut all().unused);
-    for Owned(mut communicator) in unused {
+    for mut communicator in unused {
         // SAFETY: the communicator was created here and is freed once, while MPI is usable. MPI lets pending
         // communication complete.
         unsafe { mpi.MPI_Comm_free(&raw mut communicator) };
@@ -210,15 +210,9 @@ impl Companion {
 
 impl Drop for Companion {
     fn drop(&mut self) {
-        all().unused.push(Owned(self.communicator));
+        all().unused.push(self.communicator);
     }
 }
-
-/// A communicator of this crate, which is to be freed.
-struct Owned(MPI_Comm);
-
-// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
-unsafe impl Send for Owned {}
 
 /// The communicators of segments.
 pub(crate) struct Contexts {
@@ -238,10 +232,13 @@ struct All {
     next: usize,
     /// Communicators of this crate that nothing uses. They are freed later, because MPI may hold locks in the
     /// delete callback.
-    unused: Vec<Owned>,
+    unused: Vec<MPI_Comm>,
     /// The descriptions created so far. Some may hold messages until MPI ends.
     descriptions: Vec<Arc<Descriptions>>,
 }
+
+// SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for All {}
 
 static ALL: Mutex<All> = Mutex::new(All {
     key: None,

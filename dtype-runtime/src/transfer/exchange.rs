@@ -433,20 +433,20 @@ impl Ends {
 
     /// Checks the number of messages to send.
     pub(crate) fn check_messages(&self, found: usize) -> Result<(), Error> {
-        let [ranks, _] = self.lengths;
-        let error = Error::Messages { what: "messages to send", found, ranks };
-        if found == ranks { Ok(()) } else { Err(error) }
+        check_number("messages to send", found, self.lengths[0])
     }
 
     /// Checks the number of places to receive into.
     pub(crate) fn check_places(&self, found: usize) -> Result<(), Error> {
-        let [_, ranks] = self.lengths;
-        let error = Error::Messages { what: "places to receive into", found, ranks };
-        if found == ranks { Ok(()) } else { Err(error) }
+        check_number("places to receive into", found, self.lengths[1])
     }
 
     fn check(&self, [messages, places]: [usize; 2]) -> Result<(), Error> {
         self.check_messages(messages)?;
         self.check_places(places)
     }
+}
+
+fn check_number(what: &'static str, found: usize, ranks: usize) -> Result<(), Error> {
+    if found == ranks { Ok(()) } else { Err(Error::Messages { what, found, ranks }) }
 }
