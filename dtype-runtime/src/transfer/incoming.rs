@@ -10,9 +10,9 @@ use super::{
     attach::descriptions_on,
     blocks::MemoryBlocks,
     carried::{Carried, NOT_STARTED, carried, failed},
-    frame::{are_plain, checks, fits},
+    frame::{are_plain, checks},
     making::Transfer,
-    receive::{LONG, Posted, is_of, receive, receive_into_memory, receive_owned},
+    receive::{LONG, Posted, is_of, receive, receive_into_memory, receive_owned, unpack},
     request::Matched,
     sendable::{
         Span, Typed,
@@ -207,15 +207,8 @@ impl<'a> Incoming<'a> {
         let sender = found.sender;
         let taken = match self.split() {
             Ok(exact) => found.read(|message| {
-                let bytes = message.bytes();
-                if checks()
-                    && let Some(descriptions) = descriptions_on(mpi, sender.communicator)?
-                {
-                    descriptions.compare(mpi, exact, bytes, sender)?;
-                }
-                fits(exact, bytes.len(), Some(sender))?;
-                are_plain(exact, bytes, bytes.len())?;
-                exact.unpack(bytes)
+                let descriptions = descriptions_on(mpi, sender.communicator)?;
+                unpack(mpi, exact, message.bytes(), sender, descriptions.as_deref())
             }),
             Err(value) => {
                 let values = value.values();
@@ -341,8 +334,7 @@ fn made_of<R>(
     message: Message<'_>,
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    if checks()
-        && let Some(of) = values
+    if let Some(of) = values
         && is_whole(of, message.bytes().len())
         && let Some(descriptions) = descriptions_on(mpi, sender.communicator)?
     {

@@ -10,7 +10,7 @@ use super::{
     bytes::Bytes,
     carried::failed,
     frame::{are_plain, break_seal, fits, seal, seal_size, unseal},
-    incoming::{Incoming, made_into},
+    incoming::Incoming,
     sendable::{
         pack_with_room,
         sealed::{Read, Write},
@@ -344,11 +344,7 @@ impl Parts {
             }
         }
         (0..).zip(places.iter_mut().zip(self.parts())).try_for_each(|(rank, (place, (range, _)))| {
-            let made = match place.split() {
-                Ok(exact) => exact.unpack(&all[range]),
-                Err(value) => made_into(&all[range], value),
-            };
-            made.map_err(|error| error.sent_by(rank))
+            place.unpack(&all[range]).map_err(|error| error.sent_by(rank))
         })
     }
 

@@ -147,7 +147,7 @@ fn is_plain<M: Read + ?Sized>(message: &M, sender: Address) -> Result<(), Error>
 }
 
 /// Unpacks a message if its size fits, and its description matches if there is one.
-fn unpack<M: Write + ?Sized>(
+pub(super) fn unpack<M: Write + ?Sized>(
     mpi: &Usable,
     message: &mut M,
     arrived: &[u8],
