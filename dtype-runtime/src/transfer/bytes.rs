@@ -57,6 +57,15 @@ impl Bytes {
     }
 }
 
+/// Returns a number as an argument of an MPI call.
+///
+/// # Errors
+/// `Argument` if the number exceeds an MPI count.
+pub(super) fn count_of(call: &'static str, argument: &'static str, number: u64) -> Result<Count, Error> {
+    let (value, limit) = (number.into(), Count::MAX.into());
+    Count::try_from(number).map_err(|_| dtype_mpi::Error::Argument { call, argument, value, limit }.into())
+}
+
 fn entry(tree: TypeTree, extent: i64) -> Entry {
     Entry::Shared(cached(Wanted::new(tree, Some(Bounds::of_extent(extent)))))
 }

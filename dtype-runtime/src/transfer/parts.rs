@@ -7,7 +7,7 @@ use ::mpi::{Count, ffi::MPI_Comm};
 use dtype_engine::Error as PackError;
 
 use super::{
-    bytes::Bytes,
+    bytes::{Bytes, count_of},
     carried::failed,
     frame::{are_plain, break_seal, fits, seal, seal_size, unseal},
     incoming::Incoming,
@@ -363,13 +363,7 @@ impl Parts {
 const TOO_MANY: PackError = PackError::Memory { bytes: usize::MAX };
 
 fn units(number: u64) -> Result<Count, Error> {
-    let units = Count::try_from(number).map_err(|_| dtype_mpi::Error::Argument {
-        call: "a collective call between groups",
-        argument: "the bytes of all ranks",
-        value: number.into(),
-        limit: Count::MAX.into(),
-    });
-    Ok(units?)
+    count_of("a collective call between groups", "the bytes of all ranks", number)
 }
 
 fn bytes(number: u64) -> Result<usize, PackError> {

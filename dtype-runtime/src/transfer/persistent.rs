@@ -1,19 +1,14 @@
 //! Persistent requests (MPI 4.1 section 3.9), with the buffers that they use.
 
-use std::{
-    marker::PhantomData,
-    mem,
-    os::raw::{c_int, c_void},
-    thread,
-};
+use std::{marker::PhantomData, mem, os::raw::c_int, thread};
 
-use ::mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
+use ::mpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
 
 use super::{
     address::Address,
     attach::Life,
     bytes::Bytes,
-    request::{Room, no_status, size_of},
+    request::{Room, StartSend, no_request, no_status, size_of},
     unwinding::before_waiting,
 };
 use crate::{
@@ -40,17 +35,6 @@ pub(crate) struct Persistent {
     /// complete the requests.
     thread: PhantomData<*mut ()>,
 }
-
-/// The signature of `MPI_Send_init` and its kin.
-type SendInit = unsafe extern "C" fn(
-    *const c_void,
-    c_int,
-    MPI_Datatype,
-    c_int,
-    c_int,
-    MPI_Comm,
-    *mut MPI_Request,
-) -> c_int;
 
 /// The buffer of a request.
 struct Buffer {
@@ -109,7 +93,7 @@ impl Persistent {
         &mut self,
         mpi: &Usable,
         name: &'static str,
-        call: SendInit,
+        call: StartSend,
         size: usize,
         to: Address,
     ) -> Result<usize, Error> {
@@ -129,8 +113,7 @@ impl Persistent {
         name: &'static str,
         call: impl FnOnce(*mut MPI_Request) -> c_int,
     ) -> Result<usize, Error> {
-        // SAFETY: a constant of the library.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let mut request = no_request();
         called(mpi, name, self.home.communicator, || call(&raw mut request))?;
         self.requests.push(request);
         self.statuses.push(no_status());
@@ -141,9 +124,7 @@ impl Persistent {
     /// Returns `true` if all requests can be started again. Open MPI frees a request whose message was too
     /// long.
     pub fn is_whole(&self) -> bool {
-        // SAFETY: a constant of the library.
-        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
-        self.requests.iter().all(|request| *request != null)
+        !self.requests.contains(&no_request())
     }
 
     /// Returns the message that a request sends, to be written. The requests must not be active.
@@ -295,9 +276,7 @@ impl Drop for Persistent {
             before_waiting();
             let _ = self.wait(mpi);
         }
-        // SAFETY: a constant of the library.
-        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
-        for request in self.requests.iter_mut().filter(|request| **request != null) {
+        for request in self.requests.iter_mut().filter(|request| **request != no_request()) {
             // SAFETY: the request is inactive, and is freed once.
             self.home.quietly(mpi, || unsafe { mpi.MPI_Request_free(request) });
         }

@@ -21,6 +21,7 @@ use dtype_engine::Error as PackError;
 
 use super::{
     agreement::least_and_greatest,
+    bytes::count_of,
     members::{Members, intracommunicator},
 };
 use crate::{
@@ -112,14 +113,15 @@ where
             }
             let are_valid = unpack_into(&lower[1..], slice::from_mut(&mut a)).is_ok()
                 && unpack_into(&higher[1..], slice::from_mut(&mut b)).is_ok();
-            higher[0] = if are_valid { RIGHT } else { INVALID };
-            if are_valid {
-                // The mark stays if the function panics.
-                higher[0] = PANICKED;
-                let combined = combine(&a, &b);
-                if pack_into(slice::from_ref(&combined), &mut higher[1..]).is_ok() {
-                    higher[0] = RIGHT;
-                }
+            if !are_valid {
+                higher[0] = INVALID;
+                continue;
+            }
+            // The mark stays if the function panics.
+            higher[0] = PANICKED;
+            let combined = combine(&a, &b);
+            if pack_into(slice::from_ref(&combined), &mut higher[1..]).is_ok() {
+                higher[0] = RIGHT;
             }
         }
     };
@@ -185,12 +187,7 @@ struct ElementType<'m> {
 
 impl<'m> ElementType<'m> {
     fn new(mpi: &'m Usable, size: usize, context: &Context<'_>) -> Result<Self, Error> {
-        let count = c_int::try_from(size).map_err(|_| dtype_mpi::Error::Argument {
-            call: "MPI_Type_contiguous",
-            argument: "count",
-            value: size as i128,
-            limit: c_int::MAX.into(),
-        })?;
+        let count = count_of("MPI_Type_contiguous", "count", size as u64)?;
         // SAFETY: a constant of the library.
         let mut made = Self { mpi, raw: unsafe { ffi::RSMPI_DATATYPE_NULL } };
         let code = without_communicator(mpi, || {

@@ -126,7 +126,7 @@ impl Outgoing {
         self,
         mpi: &Usable,
         name: &'static str,
-        call: ImmediateSend,
+        call: StartSend,
         to: Address,
     ) -> Result<Request, Error> {
         let mut request = Request::new(false);
@@ -142,8 +142,8 @@ impl Outgoing {
     }
 }
 
-/// The signature of `MPI_Isend` and `MPI_Issend`.
-type ImmediateSend =
+/// The signature of `MPI_Isend`, `MPI_Send_init` and their synchronous modes.
+pub(super) type StartSend =
     unsafe extern "C" fn(*const c_void, Count, MPI_Datatype, Rank, Tag, MPI_Comm, *mut MPI_Request) -> c_int;
 
 /// The result of a completed transfer: its status, or an error code.
@@ -210,8 +210,7 @@ pub(crate) struct Request {
 
 impl Request {
     fn new(is_receive: bool) -> Self {
-        // SAFETY: a constant of the library.
-        let raw = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let raw = no_request();
         Self { raw, is_receive, is_of_file: false, outcome: None, buffer: None, thread: PhantomData }
     }
 
@@ -269,8 +268,7 @@ impl Request {
     }
 
     fn is_complete(&self) -> bool {
-        // SAFETY: a constant of the library.
-        self.raw == unsafe { ffi::RSMPI_REQUEST_NULL }
+        self.raw == no_request()
     }
 
     /// Returns the outcome of the transfer if it is complete; if `wait` is set, waits until it is. Later
@@ -351,9 +349,7 @@ impl Request {
     pub fn buffer(&self) -> &[u8] {
         self.buffer.as_deref().unwrap_or_default()
     }
-}
 
-impl Request {
     /// Completes the transfer, because MPI must be done with the memory before it is used again. Returns
     /// `false` if that is not possible, and MPI may still use the memory.
     pub fn end(&mut self) -> bool {
@@ -390,6 +386,12 @@ impl Drop for Request {
             None => {}
         }
     }
+}
+
+/// Returns `MPI_REQUEST_NULL`.
+pub(super) fn no_request() -> MPI_Request {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_REQUEST_NULL }
 }
 
 /// Returns a status of zeros. A status is read even if the library has not written it.

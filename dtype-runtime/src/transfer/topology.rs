@@ -14,6 +14,7 @@ use super::{
     address::Address,
     agreement::{rank_in, reduce, together},
     attach::companion,
+    bytes::count_of,
     exchange::{Around, Ends},
     members::intracommunicator,
 };
@@ -35,7 +36,10 @@ pub(crate) fn graph(
     let ranks = ranks as Rank;
     let mut strangers = sources.iter().chain(destinations).filter(|rank| !(0..ranks).contains(*rank));
     let named = strangers.next().map_or(Ok(()), |rank| Err(Error::Rank { rank: *rank, ranks }));
-    let counts = named.and_then(|()| Ok([count_of(sources)?, count_of(destinations)?]));
+    let count = |ranks: &[Rank]| {
+        count_of("MPI_Dist_graph_create_adjacent", "the number of neighbours", ranks.len() as u64)
+    };
+    let counts = named.and_then(|()| Ok([count(sources)?, count(destinations)?]));
     let [from, to] = together(mpi, raw, counts)?;
     edges_agree(mpi, raw, own as Rank, sources, destinations)?;
     let mut graph = raw;
@@ -213,14 +217,4 @@ pub(crate) fn neighbours(
             Ok([sources, destinations])
         }
     }
-}
-
-fn count_of(ranks: &[Rank]) -> Result<c_int, Error> {
-    let count = c_int::try_from(ranks.len()).map_err(|_| dtype_mpi::Error::Argument {
-        call: "MPI_Dist_graph_create_adjacent",
-        argument: "the number of neighbours",
-        value: ranks.len() as i128,
-        limit: c_int::MAX.into(),
-    });
-    Ok(count?)
 }
