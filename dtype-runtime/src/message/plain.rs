@@ -177,11 +177,6 @@ impl<T> Plain<T> {
         }
     }
 
-    /// Makes a value of exactly its packed bytes.
-    pub(super) fn arrived_boxed(self, packed: &[u8]) -> Result<Box<T>, Error> {
-        self.read_boxed(&mut Reader::of_packed(one_value(self.of, packed)?))
-    }
-
     /// Takes the memory of a vector, if the memory of its values is their packed bytes and there are `size`
     /// bytes.
     pub(super) fn lend(self, values: &mut Vec<T>, size: usize) -> Option<OwnedMemory> {

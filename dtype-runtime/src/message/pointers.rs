@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Fingerprint, FromMessage, Message, MpiMessage, Plain, PlainValues, PlainValuesMut, Reader, Writer,
-    sequences::text, traits::fixed,
+    plain::one_value, sequences::text, traits::fixed,
 };
 use crate::{Error, types::ValueType};
 
@@ -78,7 +78,9 @@ impl<T: FromMessage> FromMessage for Box<T> {
     fn arrived(message: Message<'_>) -> Result<Self, Error> {
         match (Self::VALUES, const { fixed::<T>() }) {
             (None, _) => message.make(),
-            (Some(_), Some(fixed)) => fixed.arrived_boxed(message.bytes()),
+            (Some(_), Some(fixed)) => {
+                fixed.read_boxed(&mut Reader::of_packed(one_value(fixed.of, message.bytes())?))
+            }
             (Some(_), None) => T::arrived(message).map(Box::new),
         }
     }

@@ -41,10 +41,10 @@ pub(crate) struct Planned {
 /// Messages that are sent and received together, again and again. Their sizes stay the same.
 pub(crate) struct Exchange {
     requests: Persistent,
-    /// The numbers of the requests that send.
-    sends: Vec<usize>,
-    /// The numbers of the requests that receive, and the ranks of the senders.
-    receives: Vec<(usize, c_int)>,
+    /// The ranks of the senders. The first requests are their receives, and the others are the sends.
+    senders: Vec<c_int>,
+    /// The number of sends.
+    sends: usize,
     // Dropped after the requests, which are on its communicator.
     _companion: Arc<Companion>,
 }
@@ -58,13 +58,14 @@ impl Exchange {
         receives: &[Planned],
     ) -> Result<Self, Error> {
         let mut requests = Persistent::on(companion.communicator);
-        let receives = receives.iter().map(|Planned { peer, size }| {
-            Ok::<_, Error>((requests.add_receive(mpi, *size, *peer)?, peer.rank))
-        });
-        let receives = receives.collect::<Result<_, _>>()?;
-        let sends = sends.iter().map(|Planned { peer, size }| requests.add_send(mpi, *size, *peer));
-        let sends = sends.collect::<Result<_, _>>()?;
-        Ok(Self { requests, sends, receives, _companion: companion })
+        for Planned { peer, size } in receives {
+            requests.add_receive(mpi, *size, *peer)?;
+        }
+        for Planned { peer, size } in sends {
+            requests.add_send(mpi, *size, *peer)?;
+        }
+        let senders = receives.iter().map(|message| message.peer.rank).collect();
+        Ok(Self { requests, senders, sends: sends.len(), _companion: companion })
     }
 
     /// Tells the ranks of planned messages of an error of this one, and returns it: each gets an empty
@@ -101,8 +102,8 @@ impl Exchange {
         mut pack: impl FnMut(usize, &mut [u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.requests.settle(mpi)?;
-        for (i, number) in self.sends.iter().enumerate() {
-            pack(i, self.requests.outgoing(*number))?;
+        for i in 0..self.sends {
+            pack(i, self.requests.outgoing(self.senders.len() + i))?;
         }
         self.requests.start(mpi)
     }
@@ -132,11 +133,11 @@ impl Exchange {
         mut unpack: impl FnMut(usize, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.requests.wait(mpi)?;
-        for (i, (number, rank)) in self.receives.iter().enumerate() {
-            check(i, self.requests.incoming(mpi, *number, value).map_err(|error| misfit(error, *rank))?)?;
+        for (i, rank) in self.senders.iter().enumerate() {
+            check(i, self.requests.incoming(mpi, i, value).map_err(|error| misfit(error, *rank))?)?;
         }
-        for (i, (number, _)) in self.receives.iter().enumerate() {
-            unpack(i, self.requests.incoming(mpi, *number, value)?)?;
+        for i in 0..self.senders.len() {
+            unpack(i, self.requests.incoming(mpi, i, value)?)?;
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ pub(crate) fn receive<M: Write + ?Sized>(
     if most <= COPIED && !running().is_faster_probed && !checks() {
         let mut room = Room::of(most)?;
         let outcome = room.receive(mpi, from);
-        return arrived(mpi, message, (most, from), outcome, room.buffer(), None);
+        return arrived(mpi, message, (most, from), outcome, &room.buffer, None);
     }
     let matched = Matched::wait_for(mpi, from)?;
     let sender = matched.sender();

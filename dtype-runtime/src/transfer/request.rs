@@ -183,10 +183,6 @@ impl Room {
         });
         if code == SUCCESS { Ok(status) } else { Err(code) }
     }
-
-    pub fn buffer(&self) -> &[u8] {
-        &self.buffer
-    }
 }
 
 /// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping the
