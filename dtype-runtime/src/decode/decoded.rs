@@ -20,12 +20,16 @@ use crate::{
 /// [`crate::tree`]); [`plan`](Self::plan) packs, unpacks, copies and visits the data;
 /// [`datatype`](Self::datatype) returns the least-cost datatype.
 pub struct Decoded {
-    pub(super) tree: TypeTree,
-    pub(super) bounds: Bounds,
-    pub(super) plan: OnceLock<Plan>,
+    tree: TypeTree,
+    bounds: Bounds,
+    plan: OnceLock<Plan>,
 }
 
 impl Decoded {
+    pub(super) fn new(tree: TypeTree, bounds: Bounds) -> Self {
+        Self { tree, bounds, plan: OnceLock::new() }
+    }
+
     /// Returns the tree, node for node as the datatype was constructed. Displacements are bytes from the
     /// start of a buffer.
     pub fn tree(&self) -> &TypeTree {

@@ -18,7 +18,7 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Once};
 
 use ::mpi::datatype::UncommittedDatatype;
 use dtype_core::{Bounds, TypeTree};
@@ -26,12 +26,8 @@ use dtype_mpi::Attribute;
 
 use crate::{
     Error,
-    layout::{LayoutDatatype, entry::Entry},
+    layout::LayoutDatatype,
     mpi::{at_end, ready, told, without_communicator},
-    types::{
-        cache::cached,
-        entry::{Purpose, Wanted},
-    },
 };
 
 mod decoded;
@@ -78,7 +74,7 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
         return Ok(Arc::clone(decoded));
     }
     let dtype_mpi::Decoded { tree, bounds, is_predefined } = dtype_mpi::Decoded::of(datatype)?;
-    let decoded = Arc::new(Decoded { tree, bounds, plan: OnceLock::new() });
+    let decoded = Arc::new(Decoded::new(tree, bounds));
     if !is_predefined {
         without_communicator(mpi, || {
             // If another thread has stored a description before, that one stays.
@@ -137,6 +133,5 @@ pub fn normalize<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Layout
 /// `Argument` for an invalid tree; the errors of [`Decoded::datatype`].
 pub fn build(tree: TypeTree, bounds: Bounds) -> Result<LayoutDatatype, Error> {
     tree.measure()?;
-    let wanted = Wanted { purpose: Purpose::Any, ..Wanted::new(tree, Some(bounds)) };
-    Entry::Shared(cached(wanted)).datatype()
+    Decoded::new(tree, bounds).datatype()
 }
