@@ -139,8 +139,9 @@ mod of_nalgebra {
                     }
                 }
 
-                /// Matrices on the heap.
-                impl<T: MpiMessage + Scalar, R: Dim, C: Dim> MpiMessage for Matrix<T, R, C, VecStorage<T, R, C>>
+                // Matrices on the heap.
+                impl<T: MpiMessage + Scalar, R: Dim, C: Dim> MpiMessage
+                    for Matrix<T, R, C, VecStorage<T, R, C>>
                 where
                     VecStorage<T, R, C>: RawStorage<T, R, C> + IsContiguous,
                 {
@@ -162,7 +163,8 @@ mod of_nalgebra {
                     }
                 }
 
-                impl<T: FromMessage + Scalar, R: Dim, C: Dim> FromMessage for Matrix<T, R, C, VecStorage<T, R, C>>
+                impl<T: FromMessage + Scalar, R: Dim, C: Dim> FromMessage
+                    for Matrix<T, R, C, VecStorage<T, R, C>>
                 where
                     VecStorage<T, R, C>: RawStorage<T, R, C> + IsContiguous,
                 {
@@ -176,8 +178,8 @@ mod of_nalgebra {
                         {
                             return Err(misshapen(&shape));
                         }
-                        let storage = VecStorage::new(R::from_usize(shape[0]), C::from_usize(shape[1]), elements);
-                        Ok(Self::from_data(storage))
+                        let (rows, columns) = (R::from_usize(shape[0]), C::from_usize(shape[1]));
+                        Ok(Self::from_data(VecStorage::new(rows, columns, elements)))
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! The traits of messages.
 
-use std::{any::type_name, array};
+use std::array;
 
 use super::{
     Fingerprint, Message, OwnedMemory, Plain, PlainValues, PlainValuesMut, Reader, Writer, plain::one_value,
@@ -175,21 +175,17 @@ pub trait FromMessage: MpiMessage + Sized {
     fn arrived(message: Message<'_>) -> Result<Self, Error> {
         match Self::PLAIN {
             Some(plain) => Self::read(&mut Reader::of_packed(one_value(plain.of, message.bytes())?)),
-            None => message.read(Self::describe, type_name::<Self>(), Self::read),
+            None => message.make(),
         }
     }
 
     /// Like [`arrived`](Self::arrived), in place of an old value. After an error, the old value is unchanged.
     #[doc(hidden)]
     fn arrived_into(&mut self, message: Message<'_>) -> Result<(), Error> {
-        if let Some(plain) = Self::PLAIN {
-            let packed = one_value(plain.of, message.bytes())?;
-            Self::check(&mut Reader::of_packed(packed))?;
-            return self.read_into(&mut Reader::of_packed(packed));
-        }
-        let (describe, name) = (Self::describe, type_name::<Self>());
-        Message::Borrowed(message.bytes()).read(describe, name, Self::check)?;
-        message.read(describe, name, |reader| self.read_into(reader))
+        let Some(plain) = Self::PLAIN else { return message.make_into(self) };
+        let packed = one_value(plain.of, message.bytes())?;
+        Self::check(&mut Reader::of_packed(packed))?;
+        self.read_into(&mut Reader::of_packed(packed))
     }
 }
 

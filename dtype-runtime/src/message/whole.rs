@@ -1,5 +1,7 @@
 //! Whole messages in the format of messages: the trailer, and what a reader gets.
 
+use std::array;
+
 use super::{
     Fingerprint, OwnedMemory, Reader,
     fingerprint::fingerprint,
@@ -37,10 +39,10 @@ impl Trailer {
     }
 
     fn read(bytes: &[u8; TRAILER]) -> Result<Self, Error> {
-        let (numbers, last) = bytes.as_chunks::<8>().0.split_at(3);
-        let number = |i: usize| u64::from_ne_bytes(numbers[i]);
-        let [a, b, c, d, mark @ ..] = last[0];
-        match u32::from_ne_bytes(mark) {
+        let [fingerprint, in_band, front_size] =
+            array::from_fn(|i| u64::from_ne_bytes(bytes.as_chunks().0[i]));
+        let [front, mark] = array::from_fn(|i| u32::from_ne_bytes(bytes[24..].as_chunks().0[i]));
+        match mark {
             MARK => {}
             other if other.swap_bytes() == MARK => {
                 return Err(malformed("it comes from a machine of another byte order"));
@@ -55,8 +57,7 @@ impl Trailer {
                 ));
             }
         }
-        let front = u32::from_ne_bytes([a, b, c, d]);
-        Ok(Self { fingerprint: number(0), in_band: number(1), front_size: number(2), front })
+        Ok(Self { fingerprint, in_band, front_size, front })
     }
 }
 

@@ -290,7 +290,7 @@ pub(crate) fn gather<M: Read + ?Sized>(
     let kind = one.datatype;
     // Except at the root, MPI reads only the send buffer.
     let even = |count| {
-        // SAFETY: the buffers have room for the units that are sent, and at the root for those of equal parts.
+        // SAFETY: the buffers have room for the units that are sent, and at the root for those of all parts.
         unsafe { mpi.MPI_Gather(from, own, kind, to, count, kind, to_rank, communicator) }
     };
     let each = |counts, starts| {

@@ -50,8 +50,8 @@ pub(crate) fn is_faster_typed<M: Read + ?Sized>(message: &M) -> bool {
 }
 
 /// Returns `true` if the sender or the receiver of a message that is not contiguous should pass the datatype
-/// to MPI on [`Wire::Auto`]. `peer` is the other rank. The tables that were [measured](crate::Comm::calibrate) on the communicator decide, or else
-/// the table of the process.
+/// to MPI on [`Wire::Auto`]. `peer` is the other rank. The tables that were
+/// [measured](crate::Comm::calibrate) on the communicator decide, or else the table of the process.
 ///
 /// # Errors
 /// `Argument` if `DTYPE_WIRES` names a file that is not a table.

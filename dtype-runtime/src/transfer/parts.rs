@@ -196,8 +196,8 @@ impl Parts {
         Ok(Self { ranks: told.len(), sizes: Sizes::Each { sizes, drawn, counts, starts }, unit })
     }
 
-    /// Makes the MPI call for equal parts, which gets their number of units, or the one for other parts, which
-    /// gets the lists of their numbers of units and of their first units.
+    /// Makes the MPI call for equal parts, which gets their number of units, or the one for other parts,
+    /// which gets the lists of their numbers of units and of their first units.
     pub fn call(
         &self,
         mpi: &Usable,

@@ -243,7 +243,8 @@ pub(crate) fn receive_into_memory(
     unsafe { memory.filled(size, |place| matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype)) }
 }
 
-/// Receives a message of any length: into memory of its own, if that may become a `Vec` of the alignment `kept`.
+/// Receives a message of any length: into memory of its own, if that may become a `Vec` of the alignment
+/// `kept`.
 pub(crate) fn receive_owned<R>(
     mpi: &Usable,
     matched: Matched,
