@@ -52,7 +52,9 @@ impl<'m> Rooted<'m> {
     /// intercommunicator, where roots are not ranks (MPI 4.1 section 6.2.3).
     pub fn at(members: Members<'m>, root: usize, own: usize) -> Result<Self, Error> {
         if is_between_groups(members.mpi, members.communicator)? {
-            return Err(Error::Wire { wire: "packed", reason: BETWEEN_GROUPS });
+            let reason = "a collective call with a root needs an intracommunicator, but this is an \
+                          intercommunicator: send to each rank, or use a collective call without a root";
+            return Err(Error::Wire { wire: "packed", reason });
         }
         if root >= members.ranks {
             let [rank, ranks] = [root, members.ranks].map(|number| i32::try_from(number).unwrap_or(i32::MAX));
@@ -61,6 +63,3 @@ impl<'m> Rooted<'m> {
         Ok(Self { members, rank: root as c_int, is_here: root == own })
     }
 }
-
-const BETWEEN_GROUPS: &str = "a collective call with a root needs an intracommunicator, but this is an \
-                              intercommunicator: send to each rank, or use a collective call without a root";

@@ -321,10 +321,6 @@ unsafe impl sealed::Read for Encoded<'_> {
     }
 }
 
-/// The reason why [`Data`] has no MPI datatype: only its plan is known.
-const NO_DATATYPE: &str = "`Data` has a plan, but no MPI datatype: send it packed, or use the datatype of \
-                           its layout";
-
 // SAFETY: 1, since a plan does not change; 2, since the memory is borrowed.
 unsafe impl sealed::Read for Data<'_> {
     fn packed_size(&self) -> usize {
@@ -346,7 +342,9 @@ unsafe impl sealed::Read for Data<'_> {
     }
 
     fn typed(&self) -> Result<Typed, Error> {
-        Err(Error::Wire { wire: "typed", reason: NO_DATATYPE })
+        let reason =
+            "`Data` has a plan, but no MPI datatype: send it packed, or use the datatype of its layout";
+        Err(Error::Wire { wire: "typed", reason })
     }
 
     fn plan(&self) -> Plan {

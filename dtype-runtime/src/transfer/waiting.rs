@@ -16,7 +16,7 @@ use std::{
 use super::{
     address::{Address, any_rank, any_tag},
     attach::Life,
-    receive::{LONG, receive_into_memory, receive_owned},
+    receive::receive_owned,
     request::Matched,
 };
 use crate::{
@@ -135,13 +135,13 @@ impl Slot {
 
     fn receive(&self, mpi: &Usable, matched: Matched) -> Result<Found, Error> {
         let sender = matched.sender();
-        let memory = if self.kept.is_power_of_two() && matched.size >= LONG {
-            let memory = OwnedMemory::with_room(matched.size, self.kept)?;
-            Memory::Owned(receive_into_memory(mpi, matched, memory)?)
-        } else {
-            Memory::Spare(receive_owned(mpi, matched, 0, |message| Ok(message.bytes().to_vec()))?)
-        };
-        Ok(Found { sender, memory })
+        receive_owned(mpi, matched, self.kept, |message| {
+            let memory = match message {
+                Message::Borrowed(bytes) => Memory::Spare(bytes.to_vec()),
+                Message::Owned(memory) => Memory::Owned(memory),
+            };
+            Ok(Found { sender, memory })
+        })
     }
 }
 
