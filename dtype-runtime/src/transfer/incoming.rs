@@ -12,7 +12,7 @@ use super::{
     carried::{Carried, NOT_STARTED, carried, failed},
     frame::{are_plain, checks},
     making::Transfer,
-    receive::{LONG, Posted, is_of, receive, receive_into_memory, receive_owned, unpack},
+    receive::{LONG, Posted, is_of, receive, receive_owned, unpack},
     request::Matched,
     sendable::{
         Span, Typed,
@@ -294,35 +294,30 @@ pub(crate) fn value_of<T: FromMessage>(mpi: &Usable, found: Found) -> Result<(T,
 
 /// Receives a message that has been matched, and makes its value.
 pub(crate) fn arrive<T: FromMessage>(mpi: &Usable, matched: Matched) -> Result<T, Error> {
-    arrive_with(mpi, matched, T::VALUES, T::KEPT, |message| T::arrived(message))
+    arrive_with(mpi, matched, T::VALUES, (T::KEPT, None), |message| T::arrived(message))
 }
 
 /// Receives a message that has been matched into a value.
 pub(crate) fn arrive_into(mpi: &Usable, matched: Matched, value: &mut dyn Arrives) -> Result<(), Error> {
-    let (size, sender) = (matched.size, matched.sender());
-    let is_kept = value.kept().is_power_of_two() && size >= LONG && !checks();
-    let memory = if is_kept { value.lend(size) } else { None };
-    if let Some(memory) = memory.filter(|memory| memory.room() >= size) {
-        let arrived = receive_into_memory(mpi, matched, memory).map(Message::Owned);
-        return arrived.and_then(|message| value.arrived_into(message)).map_err(|error| is_of(error, sender));
-    }
     let (values, kept) = (value.values(), value.kept());
-    arrive_with(mpi, matched, values, kept, |message| value.arrived_into(message))
+    let is_lent = kept.is_power_of_two() && matched.size >= LONG && !checks();
+    let lent = if is_lent { value.lend(matched.size) } else { None };
+    arrive_with(mpi, matched, values, (kept, lent), |message| value.arrived_into(message))
 }
 
-/// Receives a message that has been matched. `values` is the type of its plain values, if it has any, and
-/// `kept` the alignment of memory that can be kept. `make` gets packed bytes, or a message in the format of
-/// messages.
+/// Receives a message that has been matched. `values` is the type of its plain values, if it has any, `kept`
+/// the alignment of memory that can be kept, and `lent` such memory. `make` gets packed bytes, or a message
+/// in the format of messages.
 fn arrive_with<R>(
     mpi: &Usable,
     matched: Matched,
     values: Option<&'static ValueType>,
-    kept: usize,
+    (kept, lent): (usize, Option<OwnedMemory>),
     make: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let sender = matched.sender();
     let kept = if checks() && values.is_some() { 0 } else { kept };
-    let made = receive_owned(mpi, matched, kept, |message| made_of(mpi, values, sender, message, make));
+    let made = receive_owned(mpi, matched, kept, lent, |message| made_of(mpi, values, sender, message, make));
     made.map_err(|error| is_of(error, sender))
 }
 

@@ -231,32 +231,27 @@ impl<M: Write> PostedTyped<M> {
     }
 }
 
-/// Receives a message into memory that is large enough for it.
-pub(crate) fn receive_into_memory(
-    mpi: &Usable,
-    matched: Matched,
-    memory: OwnedMemory,
-) -> Result<OwnedMemory, Error> {
-    let (size, bytes) = (matched.size, Bytes::of(matched.size)?);
-    // SAFETY: MPI writes `size` bytes, and `receive_at` returns an error if not. There is room for them, so
-    // that 1 and 2 of `receive_at` hold.
-    unsafe { memory.filled(size, |place| matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype)) }
-}
-
 /// Receives a message of any length: into memory of its own, if that may become a `Vec` of the alignment
-/// `kept`.
+/// `kept`. This is the memory `lent`, if that is large enough.
 pub(crate) fn receive_owned<R>(
     mpi: &Usable,
     matched: Matched,
     kept: usize,
+    lent: Option<OwnedMemory>,
     read: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let size = matched.size;
+    let (size, bytes) = (matched.size, Bytes::of(matched.size)?);
     if kept.is_power_of_two() && size >= LONG {
-        let memory = OwnedMemory::with_room(size, kept)?;
-        return read(Message::Owned(receive_into_memory(mpi, matched, memory)?));
+        let lent = lent.filter(|memory| memory.room() >= size);
+        let memory = lent.map_or_else(|| OwnedMemory::with_room(size, kept), Ok)?;
+        let fill = |place: *mut u8| {
+            // SAFETY: 1 and 2, since there is room for `size` bytes.
+            unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) }
+        };
+        // SAFETY: 1, since MPI writes `size` bytes, and `receive_at` returns an error if not.
+        return read(Message::Owned(unsafe { memory.filled(size, fill) }?));
     }
-    let (mut memory, bytes) = (spare(), Bytes::of(size)?);
+    let mut memory = spare();
     memory.clear();
     memory.try_reserve(size).map_err(|_| PackError::Memory { bytes: size })?;
     // SAFETY: there is room for `size` bytes, which MPI writes, unless it returns an error.

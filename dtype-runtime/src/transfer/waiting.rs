@@ -135,7 +135,7 @@ impl Slot {
 
     fn receive(&self, mpi: &Usable, matched: Matched) -> Result<Found, Error> {
         let sender = matched.sender();
-        receive_owned(mpi, matched, self.kept, |message| {
+        receive_owned(mpi, matched, self.kept, None, |message| {
             let memory = match message {
                 Message::Borrowed(bytes) => Memory::Spare(bytes.to_vec()),
                 Message::Owned(memory) => Memory::Owned(memory),
