@@ -92,8 +92,7 @@ pub(crate) fn unseal<M: Read + ?Sized>(
 ) -> Result<(), Error> {
     let announced = Error::Announced { rank, bytes: bytes.len() };
     if checks() {
-        let description = Description::read(mark_of(drawn), seal).ok_or(announced)?;
-        return description.compare(message, bytes, rank, None);
+        return compare(seal, mark_of(drawn), message, bytes, (rank, None)).unwrap_or(Err(announced));
     }
     if seal.first_chunk() == Some(&mark_of(drawn).to_ne_bytes()) { Ok(()) } else { Err(announced) }
 }
@@ -129,40 +128,28 @@ fn describe_with<M: Read + ?Sized>(mark: u64, message: &M, bytes: Range<usize>, 
 const NUMBERS: usize = 32;
 const TEXT: usize = DESCRIPTION - NUMBERS;
 
-/// The description of packed bytes, as a message contains it.
-struct Description<'a> {
-    size: u64,
-    fingerprint: u64,
-    text: &'a str,
-}
-
-impl<'a> Description<'a> {
-    fn read(expected: u64, bytes: &'a [u8]) -> Option<Self> {
-        let [mark, size, fingerprint, length] = read_numbers(bytes.get(..NUMBERS)?);
-        let end = NUMBERS + usize::try_from(length).ok().filter(|length| *length <= TEXT)?;
-        let text = str::from_utf8(bytes.get(NUMBERS..end)?).ok()?;
-        (mark == expected).then_some(Self { size, fingerprint, text })
+/// Compares a description with the given packed bytes of the destination. Returns `None` if `description` is
+/// none, or has another mark.
+fn compare<M: Read + ?Sized>(
+    description: &[u8],
+    mark: u64,
+    message: &M,
+    bytes: Range<usize>,
+    (rank, tag): (i32, Option<i32>),
+) -> Option<Result<(), Error>> {
+    let [its_mark, its_size, its_fingerprint, length] = read_numbers(description.get(..NUMBERS)?);
+    let end = NUMBERS + usize::try_from(length).ok().filter(|length| *length <= TEXT)?;
+    let text = str::from_utf8(description.get(NUMBERS..end)?).ok()?;
+    if its_mark != mark {
+        return None;
     }
-
-    /// Compares the description with the given packed bytes of the destination.
-    fn compare<M: Read + ?Sized>(
-        &self,
-        message: &M,
-        bytes: Range<usize>,
-        rank: i32,
-        tag: Option<i32>,
-    ) -> Result<(), Error> {
-        let (plan, size) = (message.plan(), bytes.len());
-        if self.size == size as u64 && self.fingerprint == plan.fingerprint(bytes) {
-            return Ok(());
-        }
-        Err(Error::Mismatch {
-            rank,
-            tag,
-            expected: format!("{} ({size} packed bytes)", plan.signature_text(size)),
-            found: format!("{} ({} packed bytes)", self.text, self.size),
-        })
+    let (plan, size) = (message.plan(), bytes.len());
+    if its_size == size as u64 && its_fingerprint == plan.fingerprint(bytes) {
+        return Some(Ok(()));
     }
+    let expected = format!("{} ({size} packed bytes)", plan.signature_text(size));
+    let found = format!("{text} ({its_size} packed bytes)");
+    Some(Err(Error::Mismatch { rank, tag, expected, found }))
 }
 
 /// Compares the description of a message, if there is one, with the destination of the message.
@@ -171,10 +158,8 @@ pub(crate) fn compare_described<M: Read + ?Sized>(
     description: &[u8],
     sender: Address,
 ) -> Result<(), Error> {
-    Description::read(MARK, description).map_or(Ok(()), |description| {
-        let expected = 0..message.packed_size();
-        description.compare(message, expected, sender.rank, Some(sender.tag))
-    })
+    let from = (sender.rank, Some(sender.tag));
+    compare(description, MARK, message, 0..message.packed_size(), from).unwrap_or(Ok(()))
 }
 
 /// Checks that `length` bytes for a message of plain values, whose last ones are `end`, are not an owned
