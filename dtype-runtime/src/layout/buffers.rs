@@ -71,7 +71,7 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
                               senders send valid values, put `#[mpi(unsafe_equivalence)]` on the type that \
                               derives `MpiDatatype`";
         const { assert!(!matches!(L::RECEIVABLE, Some(false)), "{}", UNSEEN) };
-        assert!(L::RECEIVABLE.is_some() || self.as_view().layout().region().is_receivable(), "{UNSEEN}");
+        assert!(L::RECEIVABLE.is_some() || self.as_view().layout().totals().is_receivable, "{UNSEEN}");
         self.as_view().first().cast()
     }
 }

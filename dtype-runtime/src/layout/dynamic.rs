@@ -16,7 +16,7 @@ use super::{
     own_methods::own_methods,
     part::Part,
     pieces::Pieces,
-    region::{Axis, Region},
+    region::{Axis, Region, Totals},
     shape::{Dimensions, Elements, Fields},
     source::{ArrayLike, ArrayLikeMut, Outcome},
     traits::{Disjoint, Layout, UnknownCoverage, View, ViewMut},
@@ -62,16 +62,9 @@ use crate::{
 pub struct DynamicLayout<T, const D: usize, S = Elements>(Arc<Dynamic>, PhantomData<fn() -> (T, S)>);
 
 struct Dynamic {
-    shape: Vec<usize>,
-    order: ArrayOrder,
-    element: usize,
-    axes: Vec<Axis>,
-    parts: Vec<Part>,
-    lists: Vec<Arc<List>>,
-    /// The packed size in bytes. Every message needs it, and summing it over many pieces is slow.
-    packed_size: usize,
-    is_restricted: bool,
-    has_blocks: bool,
+    region: OwnRegion,
+    /// Every message needs them, and summing them over many pieces is slow.
+    totals: Totals,
     // Not part of the entry. Layouts of different element types may share an entry, but not a plan: a type
     // that MPI carries as bytes is packed field by field.
     plan: OnceLock<Plan>,
@@ -79,8 +72,19 @@ struct Dynamic {
     disjoint: OnceLock<bool>,
 }
 
-impl Dynamic {
-    fn region(&self) -> Region<'_> {
+/// A region with lists of its own.
+#[derive(PartialEq)]
+struct OwnRegion {
+    shape: Vec<usize>,
+    order: ArrayOrder,
+    element: usize,
+    axes: Vec<Axis>,
+    parts: Vec<Part>,
+    lists: Vec<Arc<List>>,
+}
+
+impl OwnRegion {
+    fn borrowed(&self) -> Region<'_> {
         Region {
             shape: &self.shape,
             order: self.order,
@@ -89,6 +93,11 @@ impl Dynamic {
             parts: &self.parts,
             lists: &self.lists,
         }
+    }
+
+    /// Returns the number of indices in all lists.
+    fn indices(&self) -> usize {
+        self.lists.iter().map(|list| list.indices().len()).sum()
     }
 }
 
@@ -106,17 +115,17 @@ impl Dynamic {
     /// this layout. A layout with fewer than [`List::FROM`] or more than [`MOST_INDICES`] listed indices is
     /// not cached.
     fn remembered(self) -> Arc<Self> {
-        if !(List::FROM..=MOST_INDICES).contains(&self.indices()) {
+        if !(List::FROM..=MOST_INDICES).contains(&self.region.indices()) {
             return Arc::new(self);
         }
         // No call that can panic leaves the list inconsistent, so a poisoned lock can be used.
         let mut all = OF_LISTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.iter().rposition(|known| **known == self);
+        let known = all.iter().rposition(|known| known.region == self.region);
         let layout = known.map_or_else(|| Arc::new(self), |known| all.remove(known));
         all.push(Arc::clone(&layout));
         let (mut first, mut indices) = (all.len(), 0);
         while first > 0 && all.len() - first < MOST_OF_LISTS {
-            indices += all[first - 1].indices();
+            indices += all[first - 1].region.indices();
             if indices > MOST_INDICES {
                 break;
             }
@@ -129,23 +138,6 @@ impl Dynamic {
             note_hit();
         }
         layout
-    }
-
-    /// Returns the number of indices in all lists.
-    fn indices(&self) -> usize {
-        self.lists.iter().map(|list| list.indices().len()).sum()
-    }
-}
-
-/// Compares the regions. All other fields follow from the region.
-impl PartialEq for Dynamic {
-    fn eq(&self, other: &Self) -> bool {
-        let numbers = |layout: &Self| (layout.order, layout.element);
-        numbers(self) == numbers(other)
-            && self.shape == other.shape
-            && self.axes == other.axes
-            && self.parts == other.parts
-            && self.lists == other.lists
     }
 }
 
@@ -160,7 +152,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     #[doc(hidden)]
     pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         let layout = Self::checked(pieces, order)?;
-        assert!(layout.0.region().selects_elements(), "all pieces are whole elements");
+        assert!(layout.region().selects_elements(), "all pieces are whole elements");
         Ok(layout)
     }
 }
@@ -180,7 +172,7 @@ impl<T: MpiDatatype, const D: usize, S> DynamicLayout<T, D, S> {
     fn checked(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         pieces.check()?;
         let layout = Self::of_pieces(pieces, order);
-        if isize::try_from(layout.0.packed_size).is_err() {
+        if isize::try_from(layout.0.totals.packed_size).is_err() {
             return Err(SelectionError::TooLarge.into());
         }
         Ok(layout)
@@ -188,18 +180,10 @@ impl<T: MpiDatatype, const D: usize, S> DynamicLayout<T, D, S> {
 
     /// Returns the layout of pieces that have been checked.
     fn of_pieces(Pieces { shape, axes, parts, lists, .. }: Pieces<T, D>, order: ArrayOrder) -> Self {
-        let element = size_of::<T>();
-        let region = Region { shape: &shape, order, element, axes: &axes, parts: &parts, lists: &lists };
+        let region = OwnRegion { shape: shape.to_vec(), order, element: size_of::<T>(), axes, parts, lists };
         let known = Dynamic {
-            packed_size: region.packed_size(),
-            is_restricted: region.is_restricted(),
-            has_blocks: region.has_blocks(),
-            shape: shape.to_vec(),
-            order,
-            element,
-            axes,
-            parts,
-            lists,
+            totals: region.borrowed().totals(),
+            region,
             plan: OnceLock::new(),
             entry: OnceLock::new(),
             disjoint: OnceLock::new(),
@@ -213,7 +197,7 @@ impl<T: MpiDatatype, const D: usize, S> DynamicLayout<T, D, S> {
         /// The largest number of pieces that are compared with one another.
         const FEW: usize = 64;
         *self.0.disjoint.get_or_init(|| {
-            let region = self.0.region();
+            let region = self.region();
             if region.lists.is_empty() && region.parts.len() <= FEW {
                 region.is_disjoint()
             } else {
@@ -232,31 +216,23 @@ unsafe impl<T: MpiDatatype, const D: usize, S> Layout for DynamicLayout<T, D, S>
     type Selects = S;
 
     fn region(&self) -> Region<'_> {
-        self.0.region()
+        self.0.region.borrowed()
     }
 
-    fn packed_size(&self) -> usize {
-        self.0.packed_size
-    }
-
-    fn is_restricted(&self) -> bool {
-        self.0.is_restricted
-    }
-
-    fn has_blocks(&self) -> bool {
-        self.0.has_blocks
+    fn totals(&self) -> Totals {
+        self.0.totals
     }
 
     fn plan(&self) -> &Plan {
         self.0.plan.get_or_init(|| {
-            let region = self.0.region();
+            let region = self.region();
             region.plan(&region.contiguous())
         })
     }
 
     fn entry(&self) -> &Entry {
         self.0.entry.get_or_init(|| {
-            let region = self.0.region();
+            let region = self.region();
             entry_of(&region, &region.contiguous(), 1)
         })
     }
@@ -270,7 +246,7 @@ impl<T, const D: usize, S> Clone for DynamicLayout<T, D, S> {
 
 impl<T, const D: usize, S> fmt::Debug for DynamicLayout<T, D, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.region().debug("DynamicLayout", f)
+        self.0.region.borrowed().debug("DynamicLayout", f)
     }
 }
 

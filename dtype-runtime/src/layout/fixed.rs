@@ -10,7 +10,7 @@ use super::{
     nest::Nest,
     own_methods::own_methods,
     pieces::Path,
-    region::{FEW_NESTS, Region},
+    region::{FEW_NESTS, Region, Totals},
     source::{ArrayLike, ArrayLikeMut, Outcome},
     traits::{Disjoint, Layout, View, ViewMut},
 };
@@ -101,23 +101,15 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     type Selects = S::Selects;
 
     const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = S::REGION.few_nests();
-    const RECEIVABLE: Option<bool> = Some(S::REGION.is_receivable());
+    const RECEIVABLE: Option<bool> = Some(S::REGION.totals().is_receivable);
 
     #[inline(always)]
     fn region(&self) -> Region<'_> {
         S::REGION
     }
 
-    fn packed_size(&self) -> usize {
-        const { S::REGION.packed_size() }
-    }
-
-    fn is_restricted(&self) -> bool {
-        const { S::REGION.is_restricted() }
-    }
-
-    fn has_blocks(&self) -> bool {
-        const { S::REGION.has_blocks() }
+    fn totals(&self) -> Totals {
+        const { S::REGION.totals() }
     }
 
     fn plan(&self) -> &Plan {

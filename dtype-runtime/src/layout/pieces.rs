@@ -195,7 +195,7 @@ impl<T, const PIECES: usize, const D: usize> FixedPieces<T, PIECES, D> {
             parts: &self.parts,
             lists: &[],
         };
-        if region.packed_size() > isize::MAX as usize {
+        if region.totals().packed_size > isize::MAX as usize {
             refuse(&SelectionError::TooLarge);
         }
         region

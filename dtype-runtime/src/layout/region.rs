@@ -26,6 +26,19 @@ pub const FEW_NESTS: usize = 8;
 /// The bytes from one element to the next along each dimension.
 pub type Strides = [isize; MOST_DIMENSIONS];
 
+/// Facts about all selected values together.
+#[derive(Clone, Copy)]
+pub struct Totals {
+    /// The packed size in bytes; `usize::MAX` if it overflows.
+    pub packed_size: usize,
+    /// `true` if there are values of restricted types.
+    pub is_restricted: bool,
+    /// `true` if MPI transfers padding within the values.
+    pub has_blocks: bool,
+    /// `true` if MPI itself may write the values, without a check.
+    pub is_receivable: bool,
+}
+
 /// A list of pieces of an array.
 #[derive(Clone, Copy)]
 pub struct Region<'a> {
@@ -120,60 +133,28 @@ impl<'a> Region<'a> {
         count
     }
 
-    /// Returns `true` if values of restricted types are selected.
-    #[inline(always)]
-    pub(crate) const fn is_restricted(&self) -> bool {
-        let mut part = 0;
-        while part < self.parts.len() {
-            if !self.parts[part].leaf.of.facts.any_pattern {
-                return true;
-            }
-            part += 1;
-        }
-        false
-    }
-
-    /// Returns `true` if MPI itself may write the selected values, without a check.
-    pub(crate) const fn is_receivable(&self) -> bool {
-        let mut part = 0;
-        while part < self.parts.len() {
-            if !self.parts[part].leaf.of.facts.receivable {
-                return false;
-            }
-            part += 1;
-        }
-        true
-    }
-
     /// Returns `true` if all selected values are whole elements.
     pub(super) fn selects_elements(&self) -> bool {
         self.parts.iter().all(|part| part.is_whole(self.element))
     }
 
-    /// Returns `true` if MPI transfers padding within the selected values.
+    /// Returns the facts about all selected values together.
     #[inline(always)]
-    pub(crate) const fn has_blocks(&self) -> bool {
-        let mut part = 0;
-        while part < self.parts.len() {
-            if self.parts[part].leaf.of.facts.has_blocks() {
-                return true;
-            }
-            part += 1;
-        }
-        false
-    }
-
-    /// Returns the packed size of the selection in bytes.
-    #[inline(always)]
-    pub const fn packed_size(&self) -> usize {
-        let (mut size, mut piece) = (0usize, 0);
+    pub(crate) const fn totals(&self) -> Totals {
+        let mut totals =
+            Totals { packed_size: 0, is_restricted: false, has_blocks: false, is_receivable: true };
+        let mut piece = 0;
         while piece < self.pieces() {
             let part = &self.parts[piece];
-            let values = self.elements(piece).saturating_mul(part.count());
-            size = size.saturating_add(values.saturating_mul(part.leaf.of.facts.packed_size));
+            let facts = &part.leaf.of.facts;
+            let size = self.elements(piece).saturating_mul(part.count()).saturating_mul(facts.packed_size);
+            totals.packed_size = totals.packed_size.saturating_add(size);
+            totals.is_restricted |= !facts.any_pattern;
+            totals.has_blocks |= facts.has_blocks();
+            totals.is_receivable &= facts.receivable;
             piece += 1;
         }
-        size
+        totals
     }
 
     /// Returns the strides of an array without gaps, in the order of the region.
@@ -376,7 +357,7 @@ impl<'a> Region<'a> {
     /// Checks that packed bytes hold valid values. `packed` is a part of the packed bytes of several copies
     /// of the region, and begins at byte `start` of them.
     pub(crate) fn check(&self, packed: &[u8], start: usize) -> Result<(), PackError> {
-        let (size, strides) = (self.packed_size(), self.contiguous());
+        let (size, strides) = (self.totals().packed_size, self.contiguous());
         if size == 0 {
             return Ok(());
         }

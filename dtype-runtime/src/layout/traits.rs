@@ -15,7 +15,7 @@ use super::{
     entry::Entry,
     explain::explain,
     nest::Nest,
-    region::{FEW_NESTS, Region},
+    region::{FEW_NESTS, Region, Totals},
     source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome, Place},
 };
 #[cfg(feature = "mpi")]
@@ -84,7 +84,8 @@ impl<L: Layout> ViewMut<'_, L> {
 /// # Safety
 /// - `region` always returns the same region. It selects within an array of its shape, and only values of
 ///   `Element`.
-/// - `NESTS`, if there are any, are the loop nests of the region, and `plan` is its plan.
+/// - `NESTS`, if there are any, are the loop nests of the region; `plan` and `totals` are those of the
+///   region.
 /// - `Shape` is the shape of the region: nested arrays as in memory, the outermost first; or
 ///   [`Dimensions`](super::Dimensions) with the region's number of dimensions; or [`Memory`](super::Memory)
 ///   for a type map.
@@ -173,24 +174,30 @@ pub unsafe trait Layout: Clone + Sync {
     }
 
     /// Returns the packed size of the selection in bytes.
-    fn packed_size(&self) -> usize;
+    fn packed_size(&self) -> usize {
+        self.totals().packed_size
+    }
+
+    /// Returns the facts about all selected values together.
+    #[doc(hidden)]
+    fn totals(&self) -> Totals;
 
     /// Returns `true` if values of restricted types are selected.
     #[doc(hidden)]
     fn is_restricted(&self) -> bool {
-        self.region().is_restricted()
+        self.totals().is_restricted
+    }
+
+    /// Returns `true` if MPI transfers padding within the selected values.
+    #[doc(hidden)]
+    fn has_blocks(&self) -> bool {
+        self.totals().has_blocks
     }
 
     /// `Some(true)` if MPI itself may write the selected values, without a check; `None` if the compiler does
     /// not know.
     #[doc(hidden)]
     const RECEIVABLE: Option<bool> = None;
-
-    /// Returns `true` if MPI transfers padding within the selected values.
-    #[doc(hidden)]
-    fn has_blocks(&self) -> bool {
-        self.region().has_blocks()
-    }
 
     /// Returns the number of bytes from the first element of an array without gaps to the first selected
     /// value; 0 if no value is selected.
@@ -313,16 +320,8 @@ unsafe impl<L: Layout> Layout for &L {
         L::region(self)
     }
 
-    fn packed_size(&self) -> usize {
-        L::packed_size(self)
-    }
-
-    fn is_restricted(&self) -> bool {
-        L::is_restricted(self)
-    }
-
-    fn has_blocks(&self) -> bool {
-        L::has_blocks(self)
+    fn totals(&self) -> Totals {
+        L::totals(self)
     }
 
     fn plan(&self) -> &Plan {
