@@ -12,9 +12,7 @@ use crate::{
     message::{Fingerprint, Plain, Reader, Writer, malformed},
     pack::{message, pack_into},
     types::{
-        Facts, Field, Visitor,
-        cache::of_type,
-        datatype,
+        Facts, Field, Visitor, datatype,
         entry::{Expansion, LazyDatatype},
         fields,
         runtime::Runtime,
@@ -187,9 +185,9 @@ impl Runtime {
         entry_of_selection::<S>(expansion)
     }
 
-    /// See [`of_type`].
+    /// See [`datatype::of_type`].
     pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
-        of_type::<T>()
+        datatype::of_type::<T>()
     }
 
     /// Returns the results of a macro, or `None` if an assumption of the macro does not hold.

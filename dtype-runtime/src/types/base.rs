@@ -8,7 +8,6 @@ use std::{
 use dtype_core::{BaseType, constant::RunBuffer};
 
 use super::{
-    cache::of_type,
     datatype::{MpiDatatype, Visitor},
     entry::{Description, LazyDatatype},
     facts::Facts,
@@ -102,10 +101,6 @@ macro_rules! transparent {
         // SAFETY: the listed field is the only one with data.
         unsafe impl<$($generics)*> MpiDatatype for $type {
             fields!(offset_of, [$field: $inner]);
-
-            fn lazy() -> &'static LazyDatatype {
-                of_type::<Self>()
-            }
         }
     )*};
 }
@@ -118,10 +113,6 @@ transparent! {
 // SAFETY: the type has no data.
 unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
     fields!(offset_of, []);
-
-    fn lazy() -> &'static LazyDatatype {
-        of_type::<Self>()
-    }
 }
 
 /// Implements the trait for matrices of fixed size, of one version of nalgebra.
@@ -146,10 +137,6 @@ macro_rules! matrices {
             fn visit(visitor: &mut impl Visitor) {
                 visitor.elements::<[T; R]>(C);
             }
-
-            fn lazy() -> &'static LazyDatatype {
-                of_type::<Self>()
-            }
         }
     };
 }
@@ -171,10 +158,6 @@ unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
     fn visit(visitor: &mut impl Visitor) {
         visitor.elements::<T>(N);
     }
-
-    fn lazy() -> &'static LazyDatatype {
-        of_type::<Self>()
-    }
 }
 
 macro_rules! tuples {
@@ -185,10 +168,6 @@ macro_rules! tuples {
         unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
             fields!(offset_of_tuple, [$($index: $name),*]);
             const FIXED: bool = tuples!(fixed $($name)*);
-
-            fn lazy() -> &'static LazyDatatype {
-                of_type::<Self>()
-            }
         }
     };
 }

@@ -1,12 +1,10 @@
-//! Entries that have no `static` of their own: those of generic types, and a cache of layouts that are
-//! computed at run time.
+//! A cache of layouts that are computed at run time.
 //!
 //! A program often makes the same layout again at every time step, and all columns of a matrix have the same
 //! layout. The cache therefore finds an entry by its unsolved type tree, its bounds, its costs and its
 //! purpose. It evicts the least recently used entries. A layout or a datatype in use keeps its entry alive.
 
 use std::{
-    any::TypeId,
     collections::hash_map::Entry,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -14,10 +12,7 @@ use std::{
 use dtype_core::TypeTree;
 use foldhash::HashMap;
 
-use super::{
-    datatype::MpiDatatype,
-    entry::{EntriesOfTypes, LazyDatatype, Wanted},
-};
+use super::entry::{LazyDatatype, Wanted};
 
 /// The largest number of layouts in the cache.
 const MOST_ENTRIES: usize = 256;
@@ -136,10 +131,4 @@ fn numbers(tree: &TypeTree) -> usize {
         TypeTree::IndexBucket { displacements, buckets, .. } => displacements.len() + buckets.len(),
     };
     own + tree.children().iter().map(numbers).sum::<usize>()
-}
-
-/// Returns the entry of a type that cannot have a `static` of its own: an array, a tuple or a generic struct.
-pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
-    static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
-    ENTRIES.get_or_make(TypeId::of::<T>(), || LazyDatatype::new::<T>(None))
 }

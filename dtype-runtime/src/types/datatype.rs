@@ -7,7 +7,10 @@
 
 #[cfg(feature = "mpi")]
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::{any::type_name, slice};
+use std::{
+    any::{TypeId, type_name},
+    slice,
+};
 
 use dtype_core::{
     BaseType, Bounds, LinearCosts, Optimality, Program, Runs, TypeTree,
@@ -16,7 +19,7 @@ use dtype_core::{
 use dtype_engine::Error as PackError;
 
 use super::{
-    entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
+    entry::{COSTS, Description, EntriesOfTypes, Expansion, LayoutOrigin, LazyDatatype, unsolved},
     facts::Facts,
     fields::{Field, Fields},
     runtime::Ours,
@@ -137,7 +140,9 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     }
 
     #[doc(hidden)]
-    fn lazy() -> &'static LazyDatatype;
+    fn lazy() -> &'static LazyDatatype {
+        of_type::<Self>()
+    }
 
     /// Returns the least-cost type tree of one value. Displacements are in bytes from the start of the value.
     fn tree() -> &'static TypeTree {
@@ -331,6 +336,12 @@ impl LazyDatatype {
         let bounds = Bounds::of_extent(size_of::<T>() as i64);
         Self::of(T::DESCRIPTION, T::COSTS, Some(bounds), expansion, solved)
     }
+}
+
+/// Returns the entry of a type that cannot have a `static` of its own: an array, a tuple or a generic struct.
+pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
+    static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
+    ENTRIES.get_or_make(TypeId::of::<T>(), || LazyDatatype::new::<T>(None))
 }
 
 /// Returns the layout of a type, solved by constant evaluation when the compiler generates code for this

@@ -5,7 +5,7 @@
 
 // The files: `datatype`, the trait; `base`, its implementations for types of other crates; `fields` and
 // `facts`, constants about structs and other types; `entry`, everything that is computed once from a type or
-// layout; `cache`, entries that have no `static` of their own; `check`, the validity of packed bytes;
+// layout; `cache`, the entries of layouts of run time; `check`, the validity of packed bytes;
 // `marks`, what rsmpi may do with values; `value_type`, a type for code without type parameters; `values` and
 // `rsmpi`, the traits of rsmpi; `runtime`, the type that ties expansions to this crate. This module uses
 // `engine` and `mpi`, and does not know layouts.
