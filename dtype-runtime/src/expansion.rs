@@ -1,20 +1,19 @@
-//! The functions and traits that expansions of the macros use.
+//! The functions and traits that expansions of the macros use. Other functions of [`Runtime`] are where the
+//! rest of their subject is.
 
 use std::{mem::MaybeUninit, slice::from_ref};
 
 use crate::{
     Error, MpiDatatype,
     layout::{
-        Memory, Selection,
-        fixed::entry_of_selection,
+        Memory,
         pieces::{self, FixedPieces},
     },
-    message::{Fingerprint, Plain, Reader, Writer, malformed},
+    message::{Plain, malformed},
     pack::{message, pack_into},
     types::{
         Facts, Field, Visitor, datatype,
         entry::{Expansion, LazyDatatype},
-        fields,
         runtime::Runtime,
     },
 };
@@ -30,58 +29,26 @@ impl Runtime {
         T::FACTS.packed_size
     }
 
-    /// See [`message::describe`].
-    pub fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
-        message::describe::<T>(of);
-    }
-
-    /// See [`message::write`].
-    #[inline]
-    pub fn write<'a, T: MpiDatatype>(value: &'a T, to: &mut Writer<'a>) {
-        message::write(value, to);
-    }
-
-    /// See [`message::read`].
-    ///
-    /// # Errors
-    /// The errors of [`FromMessage::read`](crate::FromMessage::read).
-    #[inline]
-    pub fn read<T: MpiDatatype>(
-        from: &mut Reader<'_>,
-        by_field: impl FnOnce(&mut Reader<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        message::read(from, by_field)
-    }
-
-    /// See [`message::read_into`].
-    ///
-    /// # Errors
-    /// The errors of [`FromMessage::read`](crate::FromMessage::read).
-    pub fn read_into<T: MpiDatatype>(
-        value: &mut T,
-        from: &mut Reader<'_>,
-        by_field: impl FnOnce(&mut T, &mut Reader<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        message::read_into(value, from, by_field)
-    }
-
-    /// See [`message::incomplete`].
-    ///
-    /// # Errors
-    /// In every call.
-    pub fn incomplete<T>(from: &mut Reader<'_>) -> Result<T, Error> {
-        message::incomplete(from)
-    }
-
     /// Returns the error of a field that the packing order does not name. There is none.
     #[cold]
     pub fn missing() -> Error {
         malformed("a field is missing")
     }
 
-    /// See [`fields::in_memory`].
+    /// Returns the indices of the fields in memory order. Fields of size 0 at the same offset stay in
+    /// declared order.
     pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
-        fields::in_memory(list)
+        let (mut order, mut i) = ([0; N], 0);
+        while i < N {
+            let mut place = i;
+            while place > 0 && list[order[place - 1]].offset() > list[i].offset() {
+                order[place] = order[place - 1];
+                place -= 1;
+            }
+            order[place] = i;
+            i += 1;
+        }
+        order
     }
 
     /// Visits the fields in the order that [`MpiDatatype::ORDER`] says.
@@ -140,9 +107,17 @@ impl Runtime {
         size_of::<T>() == size && T::FIELDS.lie_at(offsets)
     }
 
-    /// See [`datatype::is_base`].
+    /// Returns `true` if `T` is the Rust type of the base type with this name. A macro sees only the name of
+    /// a type. With this function, its expansion checks that the name stands for the base type.
     pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
-        datatype::is_base::<T>(base)
+        let Some(found) = T::FACTS.base else { return false };
+        let (found, base) = (found.name().as_bytes(), base.as_bytes());
+        let (mut is_it, mut i) = (found.len() == base.len(), 0);
+        while is_it && i < base.len() {
+            is_it = found[i] == base[i];
+            i += 1;
+        }
+        is_it
     }
 
     /// See [`LazyDatatype::new`].
@@ -167,38 +142,23 @@ impl Runtime {
         FixedPieces::new([], bytes)
     }
 
-    /// See [`pieces::unwritten`].
+    /// Returns a reference to uninitialized memory as if it held an element, so that expansions can take the
+    /// addresses of fields. For constant evaluation only.
     ///
     /// # Safety
     /// Nothing is read through the reference.
     pub const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
-        // SAFETY: the caller reads nothing through the reference.
-        unsafe { pieces::unwritten(memory) }
+        // SAFETY: the caller reads nothing through the reference, and only takes addresses.
+        unsafe { &*memory.as_ptr() }
     }
 
     /// Checks that a path leads through a type that MPI can carry: with a union, a box or a reference, the
     /// call does not compile.
     pub const fn is_carried<T: MpiDatatype>(_: *const T) {}
 
-    /// See [`entry_of_selection`].
-    pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {
-        entry_of_selection::<S>(expansion)
-    }
-
-    /// See [`datatype::of_type`].
-    pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
-        datatype::of_type::<T>()
-    }
-
     /// Returns the results of a macro, or `None` if an assumption of the macro does not hold.
     pub const fn expansion(cost: u64, calls: &'static str, is_so: bool) -> Option<Expansion> {
         if is_so { Some(Expansion { cost, calls }) } else { None }
-    }
-
-    /// See [`equivalent_datatype`](crate::types::rsmpi::equivalent_datatype).
-    #[cfg(feature = "mpi")]
-    pub fn equivalent_datatype<T: MpiDatatype>() -> EquivalentDatatype {
-        crate::types::rsmpi::equivalent_datatype::<T>()
     }
 
     /// Returns nothing: without the feature `mpi` there are no datatypes.

@@ -19,7 +19,7 @@ use crate::Error;
 use crate::types::{
     MpiDatatype,
     entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
-    runtime::Ours,
+    runtime::{Ours, Runtime},
 };
 
 /// A layout that [`layout!`](crate::layout!) computed at compile time. It takes no space.
@@ -121,11 +121,13 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     }
 }
 
-/// Returns the entry of a selection in an array without gaps. Its datatype may have any bounds.
-pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {
-    let solved = if expansion.is_some() { unsolved } else { solved::<S> };
-    let describe = || S::REGION.tree(&S::REGION.contiguous());
-    LazyDatatype::of(Description::Listed(describe), COSTS, None, expansion, solved)
+impl Runtime {
+    /// Returns the entry of a selection in an array without gaps. Its datatype may have any bounds.
+    pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {
+        let solved = if expansion.is_some() { unsolved } else { solved::<S> };
+        let describe = || S::REGION.tree(&S::REGION.contiguous());
+        LazyDatatype::of(Description::Listed(describe), COSTS, None, expansion, solved)
+    }
 }
 
 /// Returns the solution that constant evaluation finds for a selection. The compiler evaluates it once, when

@@ -3,7 +3,7 @@
 //! Both have the same methods and report the same mistakes in the same words. `layout!` uses both, and the
 //! ready-made shapes use [`Pieces`].
 
-use std::{marker::PhantomData, mem::MaybeUninit, sync::Arc};
+use std::{marker::PhantomData, sync::Arc};
 
 use dtype_core::{
     ArrayOrder, Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES,
@@ -120,16 +120,6 @@ impl<T> Clone for Path<T> {
 }
 
 impl<T> Copy for Path<T> {}
-
-/// Returns a reference to uninitialized memory as if it held an element, so that expansions can take the
-/// addresses of fields. For constant evaluation only.
-///
-/// # Safety
-/// Nothing is read through the reference.
-pub(crate) const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
-    // SAFETY: the caller reads nothing through the reference, and only takes addresses.
-    unsafe { &*memory.as_ptr() }
-}
 
 /// A builder of a region that is known at compile time: up to `PIECES` pieces of an array of `D` dimensions.
 ///

@@ -8,7 +8,7 @@ use dtype_core::BaseType;
 use crate::{
     Error, FromMessage, MpiDatatype, MpiMessage,
     message::{Fingerprint, Plain, Reader, Writer, fixed, malformed},
-    types::{ValueType, Visitor},
+    types::{ValueType, Visitor, runtime::Runtime},
 };
 
 /// Returns the value type of a type with `MpiDatatype`.
@@ -25,12 +25,12 @@ macro_rules! base_types {
             const LEAST: usize = size_of::<Self>();
 
             fn describe(of: &mut Fingerprint) {
-                describe::<Self>(of);
+                Runtime::describe::<Self>(of);
             }
 
             #[inline]
             fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-                write(self, to);
+                Runtime::write(self, to);
                 Ok(())
             }
         }
@@ -38,7 +38,7 @@ macro_rules! base_types {
         impl FromMessage for $type {
             #[inline]
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-                read(from, incomplete)
+                Runtime::read(from, Runtime::incomplete)
             }
         }
     )*};
@@ -56,59 +56,70 @@ base_types! { num_complex::Complex<f32> num_complex::Complex<f64> }
 #[cfg(feature = "half")]
 base_types! { half::f16 half::bf16 }
 
-/// Adds the base types of `T` to a fingerprint, in packing order, and whether many values may be a block.
-pub(crate) fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
-    struct Leaves<'a>(&'a mut Fingerprint);
-    impl Visitor for Leaves<'_> {
-        fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
-            self.0.add(base.name());
-            self.0.number(T::FACTS.any_pattern.into());
+impl Runtime {
+    /// Adds the base types of `T` to a fingerprint, in packing order, and whether many values may be a block.
+    pub fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
+        struct Leaves<'a>(&'a mut Fingerprint);
+        impl Visitor for Leaves<'_> {
+            fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
+                self.0.add(base.name());
+                self.0.number(T::FACTS.any_pattern.into());
+            }
+            fn field<F: MpiDatatype>(&mut self, _offset: usize) {
+                F::visit(self);
+            }
+            fn elements<F: MpiDatatype>(&mut self, count: usize) {
+                self.0.number(count as u64);
+                F::visit(self);
+            }
         }
-        fn field<F: MpiDatatype>(&mut self, _offset: usize) {
-            F::visit(self);
-        }
-        fn elements<F: MpiDatatype>(&mut self, count: usize) {
-            self.0.number(count as u64);
-            F::visit(self);
+        of.number((ValueType::of::<T>().slice_align() > 0).into());
+        T::visit(&mut Leaves(of));
+    }
+
+    /// Writes a value.
+    #[inline]
+    pub fn write<'a, T: MpiDatatype>(value: &'a T, to: &mut Writer<'a>) {
+        const { plain::<T>() }.write(slice::from_ref(value), to);
+    }
+
+    /// Reads a value. `by_field` reads it if the type has skipped fields.
+    ///
+    /// # Errors
+    /// The errors of [`FromMessage::read`].
+    #[inline]
+    pub fn read<T: MpiDatatype>(
+        from: &mut Reader<'_>,
+        by_field: impl FnOnce(&mut Reader<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match const { fixed::<T>() } {
+            Some(fixed) => fixed.read::<1>(from).map(|[value]| value),
+            None => from.in_band_only(by_field),
         }
     }
-    of.number((ValueType::of::<T>().slice_align() > 0).into());
-    T::visit(&mut Leaves(of));
-}
 
-/// Writes a value.
-#[inline]
-pub(crate) fn write<'a, T: MpiDatatype>(value: &'a T, to: &mut Writer<'a>) {
-    const { plain::<T>() }.write(slice::from_ref(value), to);
-}
-
-/// Reads a value. `by_field` reads it if the type has skipped fields.
-#[inline]
-pub(crate) fn read<T: MpiDatatype>(
-    from: &mut Reader<'_>,
-    by_field: impl FnOnce(&mut Reader<'_>) -> Result<T, Error>,
-) -> Result<T, Error> {
-    match const { fixed::<T>() } {
-        Some(fixed) => fixed.read::<1>(from).map(|[value]| value),
-        None => from.in_band_only(by_field),
+    /// Reads a value in place of an old one. `by_field` reads it if the type has skipped fields, which stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// The errors of [`FromMessage::read`].
+    pub fn read_into<T: MpiDatatype>(
+        value: &mut T,
+        from: &mut Reader<'_>,
+        by_field: impl FnOnce(&mut T, &mut Reader<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match const { fixed::<T>() } {
+            Some(fixed) => fixed.read_over(array::from_mut(value), from),
+            None => from.in_band_only(|from| by_field(value, from)),
+        }
     }
-}
 
-/// Reads a value in place of an old one. `by_field` reads it if the type has skipped fields, which stay as
-/// they are.
-pub(crate) fn read_into<T: MpiDatatype>(
-    value: &mut T,
-    from: &mut Reader<'_>,
-    by_field: impl FnOnce(&mut T, &mut Reader<'_>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    match const { fixed::<T>() } {
-        Some(fixed) => fixed.read_over(array::from_mut(value), from),
-        None => from.in_band_only(|from| by_field(value, from)),
+    /// The reader of a value of a type that has no skipped fields. It is never called.
+    ///
+    /// # Errors
+    /// In every call.
+    #[cold]
+    pub fn incomplete<T>(_: &mut Reader<'_>) -> Result<T, Error> {
+        Err(malformed("its type has skipped fields"))
     }
-}
-
-/// The reader of a value of a type that has no skipped fields. It is never called.
-#[cold]
-pub(crate) fn incomplete<T>(_: &mut Reader<'_>) -> Result<T, Error> {
-    Err(malformed("its type has skipped fields"))
 }

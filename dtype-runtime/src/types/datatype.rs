@@ -22,7 +22,7 @@ use super::{
     entry::{COSTS, Description, EntriesOfTypes, Expansion, LayoutOrigin, LazyDatatype, unsolved},
     facts::Facts,
     fields::{Field, Fields},
-    runtime::Ours,
+    runtime::{Ours, Runtime},
 };
 #[cfg(feature = "mpi")]
 use super::{
@@ -141,7 +141,7 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
 
     #[doc(hidden)]
     fn lazy() -> &'static LazyDatatype {
-        of_type::<Self>()
+        Runtime::of_type::<Self>()
     }
 
     /// Returns the least-cost type tree of one value. Displacements are in bytes from the start of the value.
@@ -329,6 +329,15 @@ pub const fn must_be_fixed<T: MpiDatatype>() {
     );
 }
 
+impl Runtime {
+    /// Returns the entry of a type that cannot have a `static` of its own: an array, a tuple or a generic
+    /// struct.
+    pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
+        static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
+        ENTRIES.get_or_make(TypeId::of::<T>(), || LazyDatatype::new::<T>(None))
+    }
+}
+
 impl LazyDatatype {
     /// Creates the entry of a type.
     pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
@@ -338,29 +347,10 @@ impl LazyDatatype {
     }
 }
 
-/// Returns the entry of a type that cannot have a `static` of its own: an array, a tuple or a generic struct.
-pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
-    static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
-    ENTRIES.get_or_make(TypeId::of::<T>(), || LazyDatatype::new::<T>(None))
-}
-
 /// Returns the layout of a type, solved by constant evaluation when the compiler generates code for this
 /// function.
 fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
     const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
-}
-
-/// Returns `true` if `T` is the Rust type of the base type with this name. A macro sees only the name of a
-/// type. With this function, its expansion checks that the name stands for the base type.
-pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
-    let Some(found) = T::FACTS.base else { return false };
-    let (found, base) = (found.name().as_bytes(), base.as_bytes());
-    let (mut is_it, mut i) = (found.len() == base.len(), 0);
-    while is_it && i < base.len() {
-        is_it = found[i] == base[i];
-        i += 1;
-    }
-    is_it
 }
 
 /// Checks that values are valid, whatever bytes they hold.

@@ -116,19 +116,3 @@ impl Fields {
         self.order.len() > FEW
     }
 }
-
-/// Returns the indices of the fields in memory order. Fields of size 0 at the same offset stay in declared
-/// order.
-pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
-    let (mut order, mut i) = ([0; N], 0);
-    while i < N {
-        let mut place = i;
-        while place > 0 && list[order[place - 1]].offset > list[i].offset {
-            order[place] = order[place - 1];
-            place -= 1;
-        }
-        order[place] = i;
-        i += 1;
-    }
-    order
-}

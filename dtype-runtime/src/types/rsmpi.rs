@@ -11,24 +11,27 @@ use ::mpi::{
 
 use super::{
     datatype::MpiDatatype,
+    runtime::Runtime,
     values::{Values, ValuesMut},
 };
 use crate::Error;
 
-/// Returns the datatype for rsmpi's `Equivalence`, which cannot return an error.
-///
-/// # Panics
-/// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after
-/// `MPI_Finalize`, and if a constructor call fails.
-pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
-    // An implementation of `Equivalence` may have any bounds, so they cannot be relied on here.
-    const {
-        assert!(
-            T::FACTS.complete && T::FACTS.receivable,
-            "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or a restricted type"
-        );
+impl Runtime {
+    /// Returns the datatype for rsmpi's `Equivalence`, which cannot return an error.
+    ///
+    /// # Panics
+    /// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after
+    /// `MPI_Finalize`, and if a constructor call fails.
+    pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
+        // An implementation of `Equivalence` may have any bounds, so they cannot be relied on here.
+        const {
+            assert!(
+                T::FACTS.complete && T::FACTS.receivable,
+                "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or a restricted type"
+            );
+        }
+        or_panic(T::lazy().datatype(), std::any::type_name::<T>())
     }
-    or_panic(T::lazy().datatype(), std::any::type_name::<T>())
 }
 
 pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
