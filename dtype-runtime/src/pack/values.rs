@@ -122,7 +122,7 @@ pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, 
 ///
 /// # Safety
 /// Conditions 1 to 3 of [`Direction::copy`] hold for the fields of `count` values at `memory`, and for their
-/// packed bytes; 4. the side that is read holds valid values.
+/// packed bytes; 4. packed bytes that are read are those of valid values.
 #[inline(always)]
 unsafe fn copy_values<T: MpiDatatype, D: Direction>(memory: *mut u8, count: usize, packed: *mut u8) {
     let mut walk = Walk::<D> { memory, packed, start: memory, length: 0, direction: PhantomData };

@@ -1,11 +1,11 @@
 //! Checks that packed bytes are valid values, before anything is written.
 
-use std::{marker::PhantomData, ops::Range};
+use std::{any::type_name, marker::PhantomData, ops::Range};
 
 use dtype_core::BaseType;
 use dtype_engine::{Error, Valid};
 
-use super::datatype::{MpiDatatype, Visitor, invalid};
+use super::datatype::{MpiDatatype, Visitor};
 
 /// Returns the check of a restricted type, or `None` if every byte pattern is valid.
 pub(crate) const fn restricted<T: MpiDatatype>() -> Option<&'static dyn Valid> {
@@ -158,4 +158,16 @@ impl Visitor for Looking<'_> {
             self.at = end;
         }
     }
+}
+
+/// Returns an error for the first invalid value of `packed`, or `None` if all values are valid. `packed`
+/// begins at packed byte `at` of all values.
+#[cold]
+fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
+    let size = T::FACTS.packed_size;
+    let (i, value) = packed.chunks_exact(size).enumerate().find(|(_, value)| !T::is_valid(value))?;
+    let mut found = [0; 8];
+    found[..size].copy_from_slice(value);
+    let (offset, found) = (at + i * size, u64::from_le_bytes(found));
+    Some(Error::InvalidValue { what: type_name::<T>(), offset, found })
 }

@@ -26,8 +26,8 @@ pub(crate) struct Copying {
     /// Packs values: the memory, the number of values, and the packed bytes.
     ///
     /// # Safety
-    /// 1. The memory holds so many valid values. 2. There is room for their packed bytes. 3. The two do not
-    ///    overlap.
+    /// 1. The memory holds so many values, valid or not. 2. There is room for their packed bytes. 3. The two
+    ///    do not overlap.
     pub pack: unsafe fn(*mut u8, usize, *mut u8),
     /// Unpacks values: the memory, the number of values, and the packed bytes.
     ///
