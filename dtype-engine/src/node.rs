@@ -5,7 +5,7 @@
 //! keep nodes simple: adjacent blocks become one block, a loop that continues its inner loop becomes one loop
 //! with it, and empty parts are dropped. Nothing here accesses memory.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use super::{
     moves::Moves,
@@ -73,12 +73,12 @@ pub(crate) enum Kind {
 }
 
 /// The offsets of the iterations of a loop, on one side.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Places {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Places<List = Arc<[isize]>> {
     /// Multiples of a stride in bytes, beginning with 0.
     Every(isize),
     /// A list of offsets in bytes.
-    At(Arc<[isize]>),
+    At(List),
 }
 
 /// A group of children at equal distances: the offsets of the first child on both sides, and the number of
@@ -98,7 +98,7 @@ pub(crate) struct Placed {
     pub node: Node,
 }
 
-impl Places {
+impl<List: Deref<Target = [isize]>> Places<List> {
     /// Returns the offset of iteration `i`.
     pub fn nth(&self, i: usize) -> isize {
         match self {

@@ -24,24 +24,13 @@ struct Repeat<'p> {
 }
 
 /// Borrowed [`Places`], or some of them.
-#[derive(Clone, Copy)]
-enum PlacesRef<'p> {
-    Every(isize),
-    At(&'p [isize]),
-}
+type PlacesRef<'p> = Places<&'p [isize]>;
 
 impl<'p> PlacesRef<'p> {
     fn of(places: &'p Places) -> Self {
         match places {
             Places::Every(stride) => Self::Every(*stride),
             Places::At(offsets) => Self::At(offsets),
-        }
-    }
-
-    fn nth(self, i: usize) -> isize {
-        match self {
-            Self::Every(stride) => stride.wrapping_mul(i as isize),
-            Self::At(offsets) => offsets[i],
         }
     }
 
