@@ -3,12 +3,12 @@
 
 use std::{array, ops::Range};
 
-use dtype_core::{ArrayOrder, Distribution, Share};
+use dtype_core::{ArrayOrder, Distribution};
 
 use super::{
     distributed::{Distributed, OwnPart},
     halo::Halo,
-    shapes::{Darray, refused},
+    shapes::{Darray, consecutive, refused},
 };
 use crate::Error;
 
@@ -198,10 +198,7 @@ impl<const D: usize> Distributed<D> for Part<D> {
             return Ok(Vec::new());
         }
         let shares = match self.blocks {
-            None => {
-                let share = |Range { start, end }| Share::Strided { start, count: end - start, step: 1 };
-                self.ranges().map(share).into()
-            }
+            None => self.ranges().map(|Range { start, end }| consecutive(start, end - start)).into(),
             Some(blocks) => {
                 let distributions = blocks.map(|size| Distribution::Cyclic(Some(size)));
                 Darray { distributions, ..Darray::blocks(self.rank, self.array, self.grid) }.shares()?

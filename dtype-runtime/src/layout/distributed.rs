@@ -8,7 +8,7 @@ use dtype_core::{ArrayOrder, Share, gcd};
 use super::{
     dynamic::DynamicLayout,
     region::Region,
-    shapes::{Darray, Subarray, one, pieces, refused, span, strided},
+    shapes::{Darray, Subarray, consecutive, one, refused},
     source::Place,
     traits::Layout,
 };
@@ -106,7 +106,7 @@ pub struct Whole<T, const D: usize> {
 
 impl<T: MpiDatatype, const D: usize> Whole<T, D> {
     pub(crate) fn new(array: LocalArray<D>) -> Result<Self, Error> {
-        let elements = one(array.sizes, array.order, |k| span(0, array.sizes[k]))?;
+        let elements = one(array.sizes, array.order, |k| consecutive(0, array.sizes[k]))?;
         Ok(Self { array, elements })
     }
 
@@ -367,21 +367,14 @@ impl<const D: usize> Positions<D> {
     /// Returns the layout of the elements in the local array of their part. They are packed in row-major
     /// order, whatever the order of the array is.
     pub(crate) fn layout<T: MpiDatatype>(&self, local: &LocalArray<D>) -> Result<DynamicLayout<T, D>, Error> {
-        let mut pieces = pieces::<T, D>(local.sizes);
-        let axes = array::from_fn(|k| {
-            let first = local.starts[k];
-            match &self.0[k] {
-                Indices::Strided { start, count, step } => {
-                    pieces.select(k, local.sizes[k], strided(first + start, *count, *step))
-                }
-                Indices::Listed(positions) => {
-                    let positions: Vec<_> = positions.iter().map(|position| first + position).collect();
-                    pieces.list(k, &positions)
-                }
+        one(local.sizes, ArrayOrder::RowMajor, |k| match (&self.0[k], local.starts[k]) {
+            (Indices::Strided { start, count, step }, first) => {
+                Share::Strided { start: first + start, count: *count, step: *step }
             }
-        });
-        pieces.push(axes, &pieces.whole(), []);
-        DynamicLayout::new(pieces, ArrayOrder::RowMajor)
+            (Indices::Listed(positions), first) => {
+                Share::Listed(positions.iter().map(|position| first + position).collect())
+            }
+        })
     }
 }
 
@@ -406,12 +399,8 @@ impl<const D: usize> Distributed<D> for Placed<D> {
         local.check()?;
         if let Some(k) = (0..D).find(|&k| part.subsizes[k] != local.subsizes[k]) {
             let requirement = format!("{}, the length of the part", part.subsizes[k]);
-            return Err(refused(
-                "Placed",
-                format!("local.subsizes[{k}]"),
-                local.subsizes[k] as i128,
-                requirement,
-            ));
+            let parameter = format!("local.subsizes[{k}]");
+            return Err(refused("Placed", parameter, local.subsizes[k], requirement));
         }
         let indices =
             array::from_fn(|k| Indices::Strided { start: part.starts[k], count: part.subsizes[k], step: 1 });

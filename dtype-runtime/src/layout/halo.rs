@@ -6,7 +6,7 @@ use dtype_core::ArrayOrder;
 
 use super::{
     dynamic::DynamicLayout,
-    shapes::{one, refused, span},
+    shapes::{consecutive, one, refused},
 };
 use crate::{Error, types::MpiDatatype};
 
@@ -161,14 +161,14 @@ impl<const D: usize> Halo<D> {
         let own = self.own();
         // The neighbour below has ghost cells above its own cells, as many as this process has above.
         let send = one(self.sizes, self.order, |k| match (direction[k], self.widths[k]) {
-            (0, _) => span(own[k].start, own[k].len()),
-            (-1, [_, above]) => span(own[k].start, above),
-            (_, [below, _]) => span(own[k].end - below, below),
+            (0, _) => consecutive(own[k].start, own[k].len()),
+            (-1, [_, above]) => consecutive(own[k].start, above),
+            (_, [below, _]) => consecutive(own[k].end - below, below),
         })?;
         let receive = one(self.sizes, self.order, |k| match (direction[k], self.widths[k]) {
-            (0, _) => span(own[k].start, own[k].len()),
-            (-1, [below, _]) => span(0, below),
-            (_, [_, above]) => span(own[k].end, above),
+            (0, _) => consecutive(own[k].start, own[k].len()),
+            (-1, [below, _]) => consecutive(0, below),
+            (_, [_, above]) => consecutive(own[k].end, above),
         })?;
         Ok(HaloPart { direction, send, receive })
     }

@@ -8,7 +8,7 @@ use std::array;
 use dtype_core::{ArrayOrder, Distributed, Distribution, Item, Share, Subdimension};
 use dtype_engine::Error as PackError;
 
-use super::{dynamic::DynamicLayout, pieces::Pieces, region::Axis};
+use super::{dynamic::DynamicLayout, pieces::Pieces};
 use crate::{Error, types::MpiDatatype};
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
@@ -46,7 +46,7 @@ impl<const D: usize> Subarray<D> {
     /// `Argument` if the box is not within the array, or if no memory can hold the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         self.check()?;
-        one(self.sizes, self.order, |k| span(self.starts[k], self.subsizes[k]))
+        one(self.sizes, self.order, |k| consecutive(self.starts[k], self.subsizes[k]))
     }
 
     /// Checks that the box is within the array.
@@ -159,20 +159,8 @@ impl<const D: usize> Darray<D> {
     ///   array;
     /// - `Memory` if there is no memory for the list of elements of a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
-        let shares = self.shares()?;
-        let mut pieces = pieces::<T, D>(self.gsizes);
-        let mut axes = [Axis::EMPTY; D];
-        for (k, (axis, share)) in axes.iter_mut().zip(shares).enumerate() {
-            let length = self.gsizes[k];
-            *axis = match share {
-                Share::Strided { start, count, step } => {
-                    pieces.select(k, length, strided(start, count, step))
-                }
-                Share::Listed(indices) => pieces.list(k, &indices),
-            };
-        }
-        pieces.push(axes, &pieces.whole(), []);
-        DynamicLayout::new(pieces, self.order)
+        let mut shares = self.shares()?.into_iter();
+        one(self.gsizes, self.order, |_| shares.next().unwrap_or_else(|| consecutive(0, 0)))
     }
 }
 
@@ -246,7 +234,7 @@ impl Band {
     /// `Argument` if no memory can hold the matrix.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, 2>, Error> {
         let [rows, columns] = self.sizes;
-        let mut pieces = pieces::<T, 2>(self.sizes);
+        let mut pieces = Pieces::<T, 2>::new(self.sizes.map(|size| size as i128));
         let whole = pieces.whole();
         let mut push = |items: [Item; 2]| {
             let axes = array::from_fn(|k| pieces.select(k, self.sizes[k], items[k]));
@@ -319,33 +307,37 @@ impl<const D: usize> Tile<D> {
                 return Err(refused("Tile", format!("index[{k}]"), index, requirement));
             }
         }
-        one(self.sizes, self.order, |k| span(starts[k], self.tile[k].min(self.sizes[k] - starts[k])))
+        one(self.sizes, self.order, |k| consecutive(starts[k], self.tile[k].min(self.sizes[k] - starts[k])))
     }
 }
 
-pub(super) fn pieces<T: MpiDatatype, const D: usize>(sizes: [usize; D]) -> Pieces<T, D> {
-    Pieces::new(sizes.map(|size| size as i128))
-}
-
-/// Returns the layout of a single piece. `choose` returns the selection in each dimension.
+/// Returns the layout of a single piece. `choose` returns its indices in each dimension, in order.
 pub(super) fn one<T: MpiDatatype, const D: usize>(
     sizes: [usize; D],
     order: ArrayOrder,
-    choose: impl Fn(usize) -> Item,
+    mut choose: impl FnMut(usize) -> Share,
 ) -> Result<DynamicLayout<T, D>, Error> {
-    let mut pieces = pieces::<T, D>(sizes);
-    let axes = array::from_fn(|k| pieces.select(k, sizes[k], choose(k)));
+    let mut pieces = Pieces::<T, D>::new(sizes.map(|size| size as i128));
+    let axes = array::from_fn(|k| match choose(k) {
+        Share::Strided { start, count, step } => pieces.select(k, sizes[k], strided(start, count, step)),
+        Share::Listed(indices) => pieces.list(k, &indices),
+    });
     pieces.push(axes, &pieces.whole(), []);
     DynamicLayout::new(pieces, order)
 }
 
 /// Returns `count` indices from `start` on.
+pub(super) fn consecutive(start: usize, count: usize) -> Share {
+    Share::Strided { start, count, step: 1 }
+}
+
+/// Returns the item that selects `count` indices from `start` on.
 pub(crate) fn span(start: usize, count: usize) -> Item {
     strided(start, count, 1)
 }
 
-/// Returns `count` indices from `start` on, `step` apart.
-pub(super) fn strided(start: usize, count: usize, step: usize) -> Item {
+/// Returns the item that selects `count` indices from `start` on, `step` apart.
+fn strided(start: usize, count: usize, step: usize) -> Item {
     let last = start as i128 + (count as i128 - 1) * step as i128;
     Item::Range {
         start: Some(start as i128),
