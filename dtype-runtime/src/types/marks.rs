@@ -85,62 +85,58 @@ pub trait ReceivedByMpi<T> {}
 )]
 pub trait MadeByRsmpi<T> {}
 
-/// Implements a mark for each `{generic parameters} {type}`, with conditions.
+/// Implements a mark for each `[generic parameters] type`.
 macro_rules! marks {
-    ($mark:ident: $([$($generics:tt)*] $type:ty $(where $($bounds:tt)*)?;)*) => {$(
+    ($mark:ident: $([$($generics:tt)*] $type:ty;)*) => {$(
         // SAFETY: the type is a number of any bits, has no data, or holds only such types; for `bool`, see
         // the trait.
-        unsafe impl<$($generics)*> $mark for $type $(where $($bounds)*)? {
+        unsafe impl<$($generics)*> $mark for $type {
             type DtypeRuntime = Runtime;
         }
     )*};
 }
 
-/// Implements both marks for types without parameters, or one mark for types that hold others.
-macro_rules! both_marks {
-    (numbers: $($type:ty)*) => {
+/// Implements both marks for types without parameters.
+macro_rules! numbers {
+    ($($type:ty)*) => {
         marks!(AnyPattern: $([] $type;)*);
         marks!(Complete: $([] $type;)*);
     };
-    (of what they hold: $mark:ident $(($($name:ident)*))*) => {
+}
+
+/// Implements marks for types that hold others.
+macro_rules! holders {
+    ($($mark:ident)*) => {$(
         marks! { $mark:
             [T: $mark + ?Sized] &T;
             [T: $mark, const N: usize] [T; N];
             [T: $mark] Wrapping<T>;
             [T: $mark] Saturating<T>;
             [T: ?Sized] PhantomData<T>;
-            $([$($name: $mark),*] ($($name,)*);)*
         }
-    };
-    (tuples: $mark:ident) => {
-        both_marks! { of what they hold: $mark
-            () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
-            (A B C D E F G H I) (A B C D E F G H I J) (A B C D E F G H I J K) (A B C D E F G H I J K L)
-        }
+        #[cfg(feature = "nalgebra")]
+        marks!($mark: [T: $mark, const R: usize, const C: usize] nalgebra::SMatrix<T, R, C>;);
+        #[cfg(feature = "nalgebra-0_34")]
+        marks!($mark: [T: $mark, const R: usize, const C: usize] nalgebra_0_34::SMatrix<T, R, C>;);
+    )*};
+}
+
+macro_rules! tuples {
+    ($($name:ident $index:tt)*) => {
+        marks!(AnyPattern: [$($name: AnyPattern),*] ($($name,)*););
+        marks!(Complete: [$($name: Complete),*] ($($name,)*););
     };
 }
 
-both_marks!(numbers: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 bool);
-both_marks!(tuples: AnyPattern);
-both_marks!(tuples: Complete);
+numbers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 bool);
+#[cfg(feature = "num-complex")]
+numbers!(num_complex::Complex<f32> num_complex::Complex<f64>);
+#[cfg(feature = "half")]
+numbers!(half::f16 half::bf16);
+holders!(AnyPattern Complete);
+for_each_tuple!(tuples);
 marks! { Complete:
     [] char;
     [] NonZero<i8>; [] NonZero<i16>; [] NonZero<i32>; [] NonZero<i64>; [] NonZero<isize>;
     [] NonZero<u8>; [] NonZero<u16>; [] NonZero<u32>; [] NonZero<u64>; [] NonZero<usize>;
 }
-
-#[cfg(feature = "num-complex")]
-both_marks!(numbers: num_complex::Complex<f32> num_complex::Complex<f64>);
-
-#[cfg(feature = "half")]
-both_marks!(numbers: half::f16 half::bf16);
-
-#[cfg(feature = "nalgebra")]
-marks!(AnyPattern: [T: AnyPattern, const R: usize, const C: usize] nalgebra::SMatrix<T, R, C>;);
-#[cfg(feature = "nalgebra")]
-marks!(Complete: [T: Complete, const R: usize, const C: usize] nalgebra::SMatrix<T, R, C>;);
-
-#[cfg(feature = "nalgebra-0_34")]
-marks!(AnyPattern: [T: AnyPattern, const R: usize, const C: usize] nalgebra_0_34::SMatrix<T, R, C>;);
-#[cfg(feature = "nalgebra-0_34")]
-marks!(Complete: [T: Complete, const R: usize, const C: usize] nalgebra_0_34::SMatrix<T, R, C>;);
