@@ -3,7 +3,7 @@
 use dtype_core::Progression;
 
 use super::{
-    nest::{Loop, Nest},
+    nest::{Nest, for_each_place},
     region::{Axis, Region},
 };
 
@@ -100,7 +100,9 @@ impl Region<'_> {
             return (0..self.pieces()).any(|piece| (0..other.pieces()).any(|i| self.meet(piece, other, i)));
         }
         let (mut marks, [one, two]) = Marks::for_all_of([self, other]);
-        one.nests(&one.contiguous()).for_each(|nest| marks.set(&nest));
+        for nest in one.nests(&one.contiguous()) {
+            marks.mark(&nest);
+        }
         two.nests(&two.contiguous()).any(|nest| !marks.are_free(&nest))
     }
 
@@ -137,14 +139,6 @@ impl Region<'_> {
     }
 }
 
-/// Calls `visit` with the offset of each value, in order, until it returns `false`.
-fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -> bool) -> bool {
-    match loops {
-        [] => visit(at),
-        [level, inner @ ..] => (0..level.count).all(|i| for_each_value(at + level.offset(i), inner, visit)),
-    }
-}
-
 /// The marks of an array: one for each element if all values are whole elements, otherwise one for each byte.
 struct Marks {
     marks: Vec<u64>,
@@ -166,35 +160,29 @@ impl Marks {
         (Self { marks: vec![0; count.div_ceil(64)], unit: (unit, least) }, regions)
     }
 
-    /// Calls `visit` with the index of each mark of the values of a nest, until it returns `false`.
-    fn each((unit, least): (usize, usize), nest: &Nest<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
+    /// Calls `visit` with the index of each mark of the values of a nest.
+    fn each((unit, least): (usize, usize), nest: &Nest<'_>, visit: &mut impl FnMut(usize)) {
         let size = (nest.leaf.of.size / unit).max(least);
-        for_each_value(nest.start, nest.loops(), &mut |at| {
+        for_each_place(nest.start, nest.loops(), &mut |at| {
             let first = at as usize / unit;
-            (first..first + size).all(&mut *visit)
-        })
-    }
-
-    /// Sets the marks of the values of a nest, up to the first mark that was set before. Returns `true` if
-    /// there was none.
-    fn mark(&mut self, nest: &Nest<'_>) -> bool {
-        Self::each(self.unit, nest, &mut |at| {
-            let (word, bit) = (&mut self.marks[at / 64], 1 << (at % 64));
-            let free = *word & bit == 0;
-            *word |= bit;
-            free
-        })
-    }
-
-    /// Sets the marks of the values of a nest.
-    fn set(&mut self, nest: &Nest<'_>) {
-        Self::each(self.unit, nest, &mut |at| {
-            self.marks[at / 64] |= 1 << (at % 64);
-            true
+            (first..first + size).for_each(&mut *visit);
         });
     }
 
+    /// Sets the marks of the values of a nest. Returns `true` if none of them was set before.
+    fn mark(&mut self, nest: &Nest<'_>) -> bool {
+        let mut are_free = true;
+        Self::each(self.unit, nest, &mut |at| {
+            let (word, bit) = (&mut self.marks[at / 64], 1 << (at % 64));
+            are_free &= *word & bit == 0;
+            *word |= bit;
+        });
+        are_free
+    }
+
     fn are_free(&self, nest: &Nest<'_>) -> bool {
-        Self::each(self.unit, nest, &mut |at| self.marks[at / 64] & 1 << (at % 64) == 0)
+        let mut are_free = true;
+        Self::each(self.unit, nest, &mut |at| are_free &= self.marks[at / 64] & 1 << (at % 64) == 0);
+        are_free
     }
 }

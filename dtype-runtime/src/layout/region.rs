@@ -197,25 +197,17 @@ impl<'a> Region<'a> {
         start
     }
 
-    /// Returns the first piece that is not empty.
-    const fn first_piece(&self) -> Option<usize> {
-        let mut piece = 0;
-        while piece < self.pieces() {
-            if self.elements(piece) > 0 && self.parts[piece].count() > 0 {
-                return Some(piece);
-            }
-            piece += 1;
-        }
-        None
-    }
-
     /// Returns the number of bytes from the array's first element to the first selected value, to which views
     /// point; 0 if no value is selected.
     pub const fn first(&self, strides: &Strides) -> isize {
-        match self.first_piece() {
-            Some(piece) => self.start(piece, strides),
-            None => 0,
+        let mut piece = 0;
+        while piece < self.pieces() {
+            if self.elements(piece) > 0 && self.parts[piece].count() > 0 {
+                return self.start(piece, strides);
+            }
+            piece += 1;
         }
+        0
     }
 
     /// Returns the loop nest of a piece, or `None` for an empty piece. Loops that continue one another are
@@ -251,23 +243,6 @@ impl<'a> Region<'a> {
             depth += 1;
         }
         Some(nest)
-    }
-
-    /// Returns the loop nest of the only piece that is not empty, in an array without gaps. Returns `None` if
-    /// there is no such piece, or more than one.
-    const fn only_nest(&self) -> Option<Nest<'a>> {
-        let strides = self.contiguous();
-        let mut only = None;
-        let mut piece = 0;
-        while piece < self.pieces() {
-            match (self.nest(piece, &strides), &only) {
-                (Some(_), Some(_)) => return None,
-                (Some(nest), None) => only = Some(nest),
-                (None, _) => {}
-            }
-            piece += 1;
-        }
-        only
     }
 
     /// Returns the loop nests of all pieces in an array without gaps, if there are at most [`FEW_NESTS`]. The
@@ -334,8 +309,8 @@ impl<'a> Region<'a> {
     /// Returns the least-cost tree of a region without lists in an array without gaps, if constant evaluation
     /// can find it: for a single piece, or if all pieces have few runs. Displacement 0 is the first value.
     pub(crate) const fn solved(&self) -> Option<Solved> {
-        if let Some(nest) = self.only_nest() {
-            return nest.solved();
+        if let Some([Some(only), None, ..]) = &self.few_nests() {
+            return only.solved();
         }
         let strides = self.contiguous();
         let mut all = RunBuffer::new();
