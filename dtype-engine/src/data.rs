@@ -201,6 +201,13 @@ impl<'a> Data<'a> {
         if external { self.count * self.signature().size_in(true) } else { self.packed_size() }
     }
 
+    /// Returns the greatest position up to `byte` that does not lie within a number: in `external32`, or as
+    /// on this machine. It is at most the size.
+    pub(crate) fn floor(&self, byte: usize, external: bool) -> usize {
+        let size = self.size_in(external);
+        if byte < size { self.signature().unit_at(byte, external).bytes.start } else { size }
+    }
+
     /// Calls `visitor` for the contiguous blocks of a range of the packed bytes, in order.
     ///
     /// # Errors
@@ -349,7 +356,7 @@ impl<'a> DataMut<'a> {
         let end = position.saturating_add(packed.len());
         self.data.check_range(&(position..end))?;
         if self.is_restricted() {
-            let torn = [position, end].into_iter().find(|at| self.floor(*at) < *at);
+            let torn = [position, end].into_iter().find(|at| self.data.floor(*at, false) < *at);
             torn.map_or(Ok(()), |position| Err(Error::Torn { position }))?;
         }
         self.validate(position, packed)?;
@@ -383,13 +390,6 @@ impl<'a> DataMut<'a> {
             let Self { data: Data { plan, count, origin, .. }, .. } = self;
             plan.copy::<Unpacking>(*count, *origin, bytes, packed.as_ptr().cast_mut());
         }
-    }
-
-    /// Returns the greatest position up to `byte` that does not lie within a value. It is at most the packed
-    /// size.
-    pub(crate) fn floor(&self, byte: usize) -> usize {
-        let last = || self.data.signature().unit_at(byte, false).native.start;
-        if byte < self.packed_size() { last() } else { self.packed_size() }
     }
 
     /// Copies from another layout with the same base types directly into this one. The preparation for the
@@ -456,7 +456,7 @@ impl Transpack {
             let mut position = 0;
             let mut some = vec![0; CHUNK];
             while position < size {
-                let end = to.floor(position + CHUNK);
+                let end = to.data.floor(position + CHUNK, false);
                 let some = &mut some[..end - position];
                 from.pack_range(position..end, some)?;
                 to.validate(position, some)?;

@@ -6,18 +6,16 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use dtype_core::{BaseType, TypeTree};
+
 use super::{
     blocks::{Count, visit_turns},
-    node::Order,
-};
-use super::{
-    node::{Bucket, Placed, Places},
+    node::{Bucket, Order, Placed, Places},
     run::{run_copies, run_turns},
     sides::{CHUNK, Direction, Sides},
     signature::Signature,
 };
 use crate::Error;
-use dtype_core::{BaseType, TypeTree};
 
 /// A layout compiled for packing: a type tree turned into loops over contiguous blocks. Clones of a plan
 /// share these loops.
@@ -327,19 +325,15 @@ impl Layer {
     fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
         let size = self.signature.size;
         let mut all = 0usize;
-        let mut ends = None;
         let buckets = places.map(|(a, count)| {
             let b = size.wrapping_mul(all) as isize;
             all = all.wrapping_add(count);
-            if self.bounds.is_some() && count > 0 {
-                let last = a + (count as isize - 1) * stride;
-                let (least, greatest) = ends.unwrap_or((a, a));
-                ends = Some((a.min(last).min(least), a.max(last).max(greatest)));
-            }
             Bucket { a, b, count }
         });
-        let buckets = buckets.collect();
-        let bounds = self.bounds.zip(ends).map(|((first, end), (least, last))| (least + first, last + end));
+        let buckets: Vec<_> = buckets.collect();
+        let some = buckets.iter().filter(|bucket| bucket.count > 0);
+        let ends = some.flat_map(|bucket| [bucket.a, bucket.a + (bucket.count as isize - 1) * stride]);
+        let bounds = self.bounds.and_then(|bounds| moved(bounds, ends));
         let part = self.part.bucketed(stride, size as isize, buckets);
         Self { part, signature: self.signature.repeated(all), bounds }
     }

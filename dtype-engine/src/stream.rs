@@ -365,8 +365,7 @@ impl<'a> Unpacker<'a> {
 
     /// Returns the greatest position up to `byte` that does not lie within a number. It is at most the size.
     fn floor(&self, byte: usize) -> usize {
-        let last = || self.data.as_data().signature().unit_at(byte, self.encoding.resizes).bytes.start;
-        if byte < self.size() { last() } else { self.size() }
+        self.data.as_data().floor(byte, self.encoding.resizes)
     }
 
     /// Checks all values that a segment contains or completes.
