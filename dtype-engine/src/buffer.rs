@@ -8,7 +8,6 @@ use std::{
     cell::RefCell,
     collections::VecDeque,
     fmt,
-    num::NonZeroUsize,
     ops::{Deref, DerefMut},
     ptr::slice_from_raw_parts_mut,
 };
@@ -64,12 +63,14 @@ impl PackBuffer {
     /// [`Error::Memory`] if there is not enough memory.
     #[inline]
     pub fn with_room(bytes: usize) -> Result<Self, Error> {
-        let Some(some) = NonZeroUsize::new(bytes) else { return Ok(Self(Box::default())) };
+        if bytes == 0 {
+            return Self::zeros(0);
+        }
         // While a thread ends, its pool may be gone already.
         let kept = POOL.try_with(|pool| pool.try_borrow_mut().ok()?.take(bytes));
         match kept {
             Ok(Some(buffer)) => Ok(Self(buffer)),
-            _ => zeros(some).map(Self).ok_or(Error::Memory { bytes }),
+            _ => Self::zeros(bytes),
         }
     }
 
@@ -78,20 +79,20 @@ impl PackBuffer {
     ///
     /// # Errors
     /// [`Error::Memory`] if there is not enough memory.
+    #[cold]
     pub fn zeros(bytes: usize) -> Result<Self, Error> {
-        let Some(some) = NonZeroUsize::new(bytes) else { return Ok(Self(Box::default())) };
-        zeros(some).map(Self).ok_or(Error::Memory { bytes })
+        if bytes == 0 {
+            return Ok(Self(Box::default()));
+        }
+        let layout = Layout::array::<u8>(bytes).map_err(|_| Error::Memory { bytes })?;
+        // SAFETY: the layout has a size other than 0.
+        let place = unsafe { alloc_zeroed(layout) };
+        if place.is_null() {
+            return Err(Error::Memory { bytes });
+        }
+        // SAFETY: `bytes` bytes have been allocated as a box allocates them, and they are initialized.
+        Ok(Self(unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes)) }))
     }
-}
-
-/// Returns `bytes` zeros, or `None` if there is not enough memory.
-#[cold]
-fn zeros(bytes: NonZeroUsize) -> Option<Box<[u8]>> {
-    let layout = Layout::array::<u8>(bytes.get()).ok()?;
-    // SAFETY: the layout has a size other than 0.
-    let place = unsafe { alloc_zeroed(layout) };
-    // SAFETY: `bytes` bytes have been allocated as a box allocates them, and they are initialized.
-    (!place.is_null()).then(|| unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes.get())) })
 }
 
 impl fmt::Debug for PackBuffer {

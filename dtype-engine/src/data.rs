@@ -490,9 +490,7 @@ fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), E
 #[cold]
 fn reach_of_any(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
     let Some((lower, upper)) = plan.compiled().bounds.filter(|_| count > 0) else { return Ok(()) };
-    if plan.packed_size().checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
-        return Err(dtype_core::Error::Overflow { node: "layout" }.into());
-    }
+    plan.checked_size(count)?;
     let last = (count as i128 - 1) * plan.extent() as i128;
     let (first, end) =
         (origin as i128 + lower as i128 + last.min(0), origin as i128 + upper as i128 + last.max(0));

@@ -85,15 +85,11 @@ impl Plan {
     /// [`Error::Tree`] if the tree is invalid, or if its size or one of its bounds overflows.
     pub fn new(tree: &TypeTree) -> Result<Self, Error> {
         let measure = tree.measure()?;
-        let fits = |bytes: i64| {
-            isize::try_from(bytes).map_err(|_| dtype_core::Error::Overflow { node: tree.kind() })
-        };
-        let extent = fits(measure.extent())?;
-        [measure.lower_bound, measure.upper_bound, measure.size as i64]
-            .map(fits)
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::of_layer(Layer::of_tree(tree), extent))
+        let extent = measure.extent();
+        for bytes in [extent, measure.lower_bound, measure.upper_bound, measure.size as i64] {
+            isize::try_from(bytes).map_err(|_| dtype_core::Error::Overflow { node: tree.kind() })?;
+        }
+        Ok(Self::of_layer(Layer::of_tree(tree), extent as isize))
     }
 
     /// Returns the plan with another extent, in bytes.
@@ -119,6 +115,15 @@ impl Plan {
     #[inline]
     pub fn packed_size(&self) -> usize {
         self.0.signature.size
+    }
+
+    /// Returns the packed size of `count` copies, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] if it exceeds `isize::MAX`.
+    pub(crate) fn checked_size(&self, count: usize) -> Result<usize, Error> {
+        let size = self.packed_size().checked_mul(count).filter(|size| isize::try_from(*size).is_ok());
+        Ok(size.ok_or(dtype_core::Error::Overflow { node: "layout" })?)
     }
 
     /// Returns the distance from one copy to the next, in bytes.

@@ -29,21 +29,13 @@ impl Transpack {
     /// [`Error::Length`] if the sides have different numbers of bytes, [`Error::Signature`] if a value has
     /// another base type, and [`Error::Tree`] if a number of bytes overflows.
     pub fn new(from: &Plan, copies: usize, to: &Plan, to_copies: usize) -> Result<Self, Error> {
-        let (a, b) = (from.compiled(), to.compiled());
-        let size =
-            |one: usize, copies: usize| one.checked_mul(copies).filter(|all| isize::try_from(*all).is_ok());
-        let (Some(found), Some(expected)) =
-            (size(a.signature.size, copies), size(b.signature.size, to_copies))
-        else {
-            return Err(dtype_core::Error::Overflow { node: "layout" }.into());
+        let found = from.checked_size(copies)?;
+        Error::unless_exactly("the destination", to.checked_size(to_copies)?, found)?;
+        from.same_signature(to, found)?;
+        let side = |plan: &Plan, copies: usize| {
+            plan.compiled().part.clone().repeated(copies, plan.extent(), plan.packed_size() as isize)
         };
-        Error::unless_exactly("the destination", expected, found)?;
-        if let Some((byte, from, to)) = a.signature.difference(&b.signature, found) {
-            return Err(Error::Signature { byte, from, to });
-        }
-        let side =
-            |part: &Placed, copies, extent| part.clone().repeated(copies, extent, part.node.size as isize);
-        let mut part = joined(&side(&a.part, copies, from.extent()), &side(&b.part, to_copies, to.extent()));
+        let mut part = joined(&side(from, copies), &side(to, to_copies));
         part.node.prepare();
         Ok(Self { from: (from.clone(), copies), to: (to.clone(), to_copies), part })
     }
