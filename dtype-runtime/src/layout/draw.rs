@@ -19,7 +19,7 @@ pub(super) fn draw(region: &Region<'_>, offset: usize, entry: &LazyDatatype) -> 
     }
     let solution = entry.solution();
     let moved = TypeTree::index([offset as i64], solution.tree.clone());
-    let bounds = Bounds::of_extent((region.array_elements() * region.element) as i64);
+    let bounds = Bounds::of_extent(region.array_size() as i64);
     let mut dimensions: Vec<u64> = region.shape.iter().map(|length| *length as u64).collect();
     if region.order == ArrayOrder::ColumnMajor {
         dimensions.reverse();

@@ -125,11 +125,11 @@ impl<'a, L: Layout> View<'a, L> {
     /// Returns the address of the element at a position.
     fn address(&self, position: usize) -> Option<*mut u8> {
         let (region, strides) = (self.layout.region(), self.strides());
-        let (array, mut position) = match region.count() {
+        let (array, mut position) = match self.layout.count() {
             0 => return None,
             count if position / count < self.place.copies => {
-                let size = region.array_elements() * region.element;
-                (self.place.first.wrapping_add(position / count * size), position % count)
+                let offset = position / count * region.array_size();
+                (self.place.first.wrapping_add(offset), position % count)
             }
             _ => return None,
         };
@@ -330,8 +330,7 @@ impl<'l> Runs<'l> {
     fn next_nest(&mut self) -> Option<Nest<'l>> {
         loop {
             if self.piece >= self.region.pieces() {
-                let size = self.region.array_elements() * self.region.element;
-                self.array = self.first.wrapping_add(self.arrays.next()? * size);
+                self.array = self.first.wrapping_add(self.arrays.next()? * self.region.array_size());
                 self.piece = 0;
                 continue;
             }

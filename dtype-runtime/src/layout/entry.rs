@@ -45,7 +45,7 @@ impl Entry {
 /// Returns the entry of a region in an array with these strides. If `copies` is not 1, the datatype has the
 /// extent of the array, so that a message can hold several arrays in a row.
 pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
-    let extent = || (region.array_elements() * region.element) as i64;
+    let extent = || region.array_size() as i64;
     let bounds = (copies != 1).then(|| Bounds::of_extent(extent()));
     Entry::Shared(cached(Wanted::new(region.tree(strides), bounds)))
 }

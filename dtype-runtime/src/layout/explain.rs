@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use dtype_core::Optimality;
 
-use super::region::Region;
+use super::region::{Region, Totals};
 use crate::types::entry::LazyDatatype;
 
 /// The largest number of rows that are drawn.
@@ -21,7 +21,7 @@ pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
         // Writing to a string does not fail, here and below.
         let _ = write!(shape, "[{length}]");
     }
-    let (count, bytes) = (region.count(), region.totals().packed_size);
+    let Totals { count, packed_size: bytes, .. } = region.totals();
     let of = if shape.is_empty() { String::from("an element") } else { format!("an array {shape}") };
     let proven = match solution.optimality {
         Optimality::Proven => "the least cost",

@@ -156,7 +156,7 @@ impl Marks {
         let is_whole =
             |region: &Region<'_>| region.parts.iter().all(|part| part.leaf.of.size == region.element);
         let unit = if regions.iter().all(is_whole) { region.element.max(1) } else { 1 };
-        let count = region.array_elements() * region.element / unit;
+        let count = region.array_size() / unit;
         (Self { marks: vec![0; count.div_ceil(64)], unit: (unit, least) }, regions)
     }
 

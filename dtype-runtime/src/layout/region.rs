@@ -29,6 +29,8 @@ pub type Strides = [isize; MOST_DIMENSIONS];
 /// Facts about all selected values together.
 #[derive(Clone, Copy)]
 pub struct Totals {
+    /// The number of values, of any type.
+    pub count: usize,
     /// The packed size in bytes; `usize::MAX` if it overflows.
     pub packed_size: usize,
     /// `true` if there are values of restricted types.
@@ -123,16 +125,6 @@ impl<'a> Region<'a> {
         count
     }
 
-    /// Returns the number of selected values, of any type.
-    pub const fn count(&self) -> usize {
-        let (mut count, mut piece) = (0usize, 0);
-        while piece < self.pieces() {
-            count = count.saturating_add(self.elements(piece).saturating_mul(self.parts[piece].count()));
-            piece += 1;
-        }
-        count
-    }
-
     /// Returns `true` if all selected values are whole elements.
     pub(super) fn selects_elements(&self) -> bool {
         self.parts.iter().all(|part| part.is_whole(self.element))
@@ -142,12 +134,14 @@ impl<'a> Region<'a> {
     #[inline(always)]
     pub(crate) const fn totals(&self) -> Totals {
         let mut totals =
-            Totals { packed_size: 0, is_restricted: false, has_blocks: false, is_receivable: true };
+            Totals { count: 0, packed_size: 0, is_restricted: false, has_blocks: false, is_receivable: true };
         let mut piece = 0;
         while piece < self.pieces() {
             let part = &self.parts[piece];
             let facts = &part.leaf.of.facts;
-            let size = self.elements(piece).saturating_mul(part.count()).saturating_mul(facts.packed_size);
+            let count = self.elements(piece).saturating_mul(part.count());
+            let size = count.saturating_mul(facts.packed_size);
+            totals.count = totals.count.saturating_add(count);
             totals.packed_size = totals.packed_size.saturating_add(size);
             totals.is_restricted |= !facts.any_pattern;
             totals.has_blocks |= facts.has_blocks();
@@ -173,13 +167,13 @@ impl<'a> Region<'a> {
     }
 
     /// Returns the number of elements of the array.
-    pub const fn array_elements(&self) -> usize {
-        let (mut elements, mut k) = (1, 0);
-        while k < self.shape.len() {
-            elements *= self.shape[k];
-            k += 1;
-        }
-        elements
+    pub fn array_elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Returns the size of the array in bytes.
+    pub(super) fn array_size(&self) -> usize {
+        self.array_elements() * self.element
     }
 
     /// Returns the number of bytes from the array's first element to the first value that a piece selects.
@@ -303,7 +297,7 @@ impl<'a> Region<'a> {
             });
             (nest.start, layer)
         });
-        Plan::of_layer(Layer::sequence(pieces), (self.array_elements() * self.element) as isize)
+        Plan::of_layer(Layer::sequence(pieces), self.array_size() as isize)
     }
 
     /// Returns the least-cost tree of a region without lists in an array without gaps, if constant evaluation
@@ -358,7 +352,7 @@ impl<'a> Region<'a> {
             .field("shape", &self.shape)
             .field("order", &self.order)
             .field("pieces", &self.parts.len())
-            .field("count", &self.count())
+            .field("count", &self.totals().count)
             .finish_non_exhaustive()
     }
 }

@@ -170,7 +170,7 @@ pub unsafe trait Layout: Clone + Sync {
 
     /// Returns the number of selected values: elements, or values within elements.
     fn count(&self) -> usize {
-        self.region().count()
+        self.totals().count
     }
 
     /// Returns the packed size of the selection in bytes.
@@ -299,7 +299,7 @@ pub unsafe trait Layout: Clone + Sync {
     #[cfg(feature = "mpi")]
     fn array_datatype(&self) -> Result<LayoutDatatype, Error> {
         let region = self.region();
-        let extent = (region.array_elements() * region.element) as i64;
+        let extent = region.array_size() as i64;
         let tree = TypeTree::structure([self.offset() as i64], [region.tree(&region.contiguous())]);
         let wanted = Wanted::new(tree, Some(Bounds::of_extent(extent)));
         Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..wanted })).datatype()

@@ -140,7 +140,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// Returns the address of the first element of each array.
     pub(super) fn arrays(&self) -> impl Iterator<Item = *mut u8> + use<L> {
         let (Place { first, copies, .. }, region) = (self.place, self.layout.region());
-        let size = region.array_elements() * region.element;
+        let size = region.array_size();
         (0..copies).map(move |i| first.wrapping_add(i * size))
     }
 
