@@ -76,7 +76,6 @@ pub enum Error {
         shape: &'static str,
         /// The name of the parameter, with its dimension.
         parameter: String,
-        /// The invalid value.
         value: i128,
         /// The requirement that the value does not meet.
         requirement: String,
@@ -91,26 +90,15 @@ pub enum Error {
     /// A file cannot be opened, read or written.
     #[doc(hidden)]
     #[error("{path}: {reason}")]
-    File {
-        /// The path of the file.
-        path: String,
-        /// The reason.
-        reason: String,
-    },
+    File { path: String, reason: String },
     /// A reduction with a function of the program has no result.
     #[doc(hidden)]
     #[error("the reduction has no result: {reason}")]
-    Reduction {
-        /// The reason.
-        reason: &'static str,
-    },
+    Reduction { reason: &'static str },
     /// A window cannot be opened or used.
     #[doc(hidden)]
     #[error("the window cannot be used: {reason}")]
-    Window {
-        /// The reason.
-        reason: String,
-    },
+    Window { reason: String },
     /// Another rank has an error in a collective call, so none has a result.
     #[doc(hidden)]
     #[error("rank {rank} has an error in this call, which its own message describes: no rank has a result")]
@@ -143,21 +131,11 @@ pub enum Error {
     /// A tag is out of range.
     #[doc(hidden)]
     #[error("{tag} is not a valid tag: with this MPI library tags are 0 to {greatest}")]
-    Tag {
-        /// The tag that is out of range.
-        tag: i32,
-        /// The greatest valid tag.
-        greatest: i32,
-    },
+    Tag { tag: i32, greatest: i32 },
     /// A rank is out of range.
     #[doc(hidden)]
     #[error("{rank} is not a rank of this communicator, which has {ranks}, counted from 0")]
-    Rank {
-        /// The rank that is out of range.
-        rank: i32,
-        /// The size of the communicator.
-        ranks: i32,
-    },
+    Rank { rank: i32, ranks: i32 },
     /// A communicator has no neighbours.
     #[doc(hidden)]
     #[error("this communicator has no neighbours: create one with `world.cartesian(…)` or `world.graph(…)`")]
@@ -166,12 +144,7 @@ pub enum Error {
     /// passed it to `calibrate_with`.
     #[doc(hidden)]
     #[error("the table of wires {table} cannot be used: {reason}")]
-    Table {
-        /// The origin of the table.
-        table: String,
-        /// The reason why the table cannot be used.
-        reason: String,
-    },
+    Table { table: String, reason: String },
     /// A message has another size than its destination. Nothing has been written.
     #[doc(hidden)]
     #[error(
@@ -201,10 +174,7 @@ pub enum Error {
     /// A receive that was not started cannot be finished.
     #[doc(hidden)]
     #[error("{what} was not started: call `start` before `finish`")]
-    NotStarted {
-        /// The kind of receive.
-        what: &'static str,
-    },
+    NotStarted { what: &'static str },
     /// A rank sent another number of values than this rank expects from it, in a call that exchanges messages
     /// of several ranks. Nothing has been written.
     #[doc(hidden)]
@@ -217,7 +187,6 @@ pub enum Error {
         if *found == Some(0) { "it has an error of its own, or nothing to send; " } else { "" }
     )]
     Neighbour {
-        /// The rank of the sender.
         rank: i32,
         /// The packed size of one value in bytes.
         value: usize,
@@ -235,13 +204,10 @@ pub enum Error {
         tag.map_or("the part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
     Mismatch {
-        /// The rank that sent the message.
         rank: i32,
         /// The tag of the message; `None` for a part of a collective call.
         tag: Option<i32>,
-        /// The type signature of the destination.
         expected: String,
-        /// The type signature of the message.
         found: String,
     },
     /// Bytes that a rank announced in a collective call did not arrive. Nothing has been written.
@@ -260,12 +226,7 @@ pub enum Error {
     /// have been written.
     #[doc(hidden)]
     #[error("rank {rank} sent a message that is not a segment of this one: {reason}")]
-    Segment {
-        /// The rank that sent the message.
-        rank: i32,
-        /// The reason why the message is not such a segment.
-        reason: &'static str,
-    },
+    Segment { rank: i32, reason: &'static str },
     /// A message cannot be divided among all ranks.
     #[doc(hidden)]
     #[error(
@@ -275,7 +236,6 @@ pub enum Error {
     Parts {
         /// The packed size of the message in bytes.
         found: usize,
-        /// The number of ranks.
         ranks: usize,
     },
     /// There are more or fewer messages than ranks.
@@ -284,20 +244,13 @@ pub enum Error {
     Messages {
         /// The name of the messages: `messages to send` or `messages to receive into`.
         what: &'static str,
-        /// The number of messages.
         found: usize,
-        /// The number of ranks.
         ranks: usize,
     },
     /// A message cannot travel on a wire.
     #[doc(hidden)]
     #[error("this message cannot travel on the {wire} wire: {reason}")]
-    Wire {
-        /// The name of the wire.
-        wire: &'static str,
-        /// The reason why the message cannot travel on this wire.
-        reason: &'static str,
-    },
+    Wire { wire: &'static str, reason: &'static str },
     /// Bytes are not a message, or not one of the type asked for. No value was made.
     #[doc(hidden)]
     #[error(
@@ -307,23 +260,16 @@ pub enum Error {
     Message {
         /// The rank that sent the message; `None` if the bytes come from elsewhere.
         from: Option<i32>,
-        /// The reason why there is no value.
         reason: String,
     },
     /// A value cannot be sent as a message.
     #[doc(hidden)]
     #[error("the value cannot be sent: {reason}")]
-    Unsendable {
-        /// The reason why it cannot be sent.
-        reason: String,
-    },
+    Unsendable { reason: String },
     /// Bytes do not describe a layout, or a layout cannot be described in bytes.
     #[doc(hidden)]
     #[error("these bytes do not describe a layout: {reason}")]
-    Marshal {
-        /// The reason why the bytes or the layout cannot be used.
-        reason: String,
-    },
+    Marshal { reason: String },
 }
 
 impl Error {
