@@ -37,74 +37,58 @@ pub(crate) struct GroupKernel {
 }
 
 impl GroupKernel {
-    const fn of<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>() -> Self
-    {
-        Self { strided: strided::<COUNT, A, B, C, D>, listed: listed::<COUNT, A, B, C, D> }
+    const fn of<P: Pieces>() -> Self {
+        Self { strided: strided::<P>, listed: listed::<P> }
     }
 }
 
 /// Returns the kernels for up to four pieces of these sizes: the loops that a programmer would write for a
 /// struct with such fields.
 pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
-    macro_rules! with_piece {
-        ($size:expr, $function:ident $($widths:tt)*) => {
-            match $size {
-                1 => $function!($($widths)* 1),
-                2 => $function!($($widths)* 2),
-                4 => $function!($($widths)* 4),
-                _ => $function!($($widths)* 8),
+    macro_rules! kernel {
+        ($a:literal $b:literal $c:literal $d:literal $($more:literal)*) => {
+            GroupKernel::of::<Sizes<$a, $b, $c, $d>>()
+        };
+    }
+    // Chooses the size of the next piece, behind those that have been chosen.
+    macro_rules! choose {
+        ($a:literal $b:literal $c:literal $d:literal) => { kernel!($a $b $c $d) };
+        ($($chosen:literal)*) => {
+            match sizes.get(<[usize]>::len(&[$($chosen),*])) {
+                None => kernel!($($chosen)* 0 0 0 0),
+                Some(1) => choose!($($chosen)* 1),
+                Some(2) => choose!($($chosen)* 2),
+                Some(4) => choose!($($chosen)* 4),
+                Some(_) => choose!($($chosen)* 8),
             }
         };
     }
-    macro_rules! one {
-        ($a:literal) => {
-            GroupKernel::of::<1, $a, 0, 0, 0>()
-        };
-    }
-    macro_rules! two {
-        ($a:literal) => { with_piece!(sizes[1], two $a,) };
-        ($a:literal, $b:literal) => { GroupKernel::of::<2, $a, $b, 0, 0>() };
-    }
-    macro_rules! three {
-        ($a:literal) => { with_piece!(sizes[1], three $a,) };
-        ($a:literal, $b:literal) => { with_piece!(sizes[2], three $a, $b,) };
-        ($a:literal, $b:literal, $c:literal) => { GroupKernel::of::<3, $a, $b, $c, 0>() };
-    }
-    macro_rules! four {
-        ($a:literal) => { with_piece!(sizes[1], four $a,) };
-        ($a:literal, $b:literal) => { with_piece!(sizes[2], four $a, $b,) };
-        ($a:literal, $b:literal, $c:literal) => { with_piece!(sizes[3], four $a, $b, $c,) };
-        ($a:literal, $b:literal, $c:literal, $d:literal) => { GroupKernel::of::<4, $a, $b, $c, $d>() };
-    }
-    match sizes.len() {
-        1 => with_piece!(sizes[0], one),
-        2 => with_piece!(sizes[0], two),
-        3 => with_piece!(sizes[0], three),
-        _ => with_piece!(sizes[0], four),
-    }
+    choose!()
 }
 
-/// Copies `COUNT` pieces of `A`, `B`, `C` and `D` bytes. `from` and `to` are the addresses of the first
-/// piece; the offsets of the others are relative to it.
-///
-/// # Safety
-/// Conditions 1 to 3 hold for each piece.
-#[inline(always)]
-unsafe fn copy_pieces<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
-    (from, reads): (*const u8, &[isize; 4]),
-    (to, writes): (*mut u8, &[isize; 4]),
-) {
-    let (read, write) = (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
-    // SAFETY: the caller guarantees 1 to 3 for the same pieces.
-    unsafe {
-        Exact::<A>::copy(A, from, to);
-        if COUNT > 1 {
+/// Up to four pieces of constant sizes.
+trait Pieces {
+    /// Copies each piece. `from` and `to` are the addresses of the first one, and the offsets of the others
+    /// are relative to it.
+    ///
+    /// # Safety
+    /// Conditions 1 to 3 hold for each piece.
+    unsafe fn copy(from: (*const u8, &[isize; 4]), to: (*mut u8, &[isize; 4]));
+}
+
+/// Pieces of `A`, `B`, `C` and `D` bytes. A missing piece has 0 bytes.
+struct Sizes<const A: usize, const B: usize, const C: usize, const D: usize>;
+
+impl<const A: usize, const B: usize, const C: usize, const D: usize> Pieces for Sizes<A, B, C, D> {
+    #[inline(always)]
+    unsafe fn copy((from, reads): (*const u8, &[isize; 4]), (to, writes): (*mut u8, &[isize; 4])) {
+        let read = |i: usize| from.wrapping_offset(reads[i]);
+        let write = |i: usize| to.wrapping_offset(writes[i]);
+        // SAFETY: the caller guarantees 1 to 3 for the same pieces.
+        unsafe {
+            Exact::<A>::copy(A, from, to);
             Exact::<B>::copy(B, read(1), write(1));
-        }
-        if COUNT > 2 {
             Exact::<C>::copy(C, read(2), write(2));
-        }
-        if COUNT > 3 {
             Exact::<D>::copy(D, read(3), write(3));
         }
     }
@@ -114,7 +98,7 @@ unsafe fn copy_pieces<const COUNT: usize, const A: usize, const B: usize, const 
 ///
 /// # Safety
 /// Conditions 1 to 3 hold for each piece in each iteration.
-unsafe fn listed<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
+unsafe fn listed<P: Pieces>(
     reads: &[isize; 4],
     writes: &[isize; 4],
     turns: Listed<'_>,
@@ -125,10 +109,10 @@ unsafe fn listed<const COUNT: usize, const A: usize, const B: usize, const C: us
     unsafe {
         match turns {
             Listed::Reads(list, stride) => {
-                at_places::<COUNT, A, B, C, D, _, _>(list.len(), (from, reads, list), (to, writes, stride));
+                at_places::<P>(list.len(), (from, reads, list), (to, writes, stride));
             }
             Listed::Writes(stride, list) => {
-                at_places::<COUNT, A, B, C, D, _, _>(list.len(), (from, reads, stride), (to, writes, list));
+                at_places::<P>(list.len(), (from, reads, stride), (to, writes, list));
             }
         }
     }
@@ -139,36 +123,33 @@ unsafe fn listed<const COUNT: usize, const A: usize, const B: usize, const C: us
 /// # Safety
 /// Conditions 1 to 3 hold for each piece in each of `count` iterations. A list has `count` offsets.
 #[inline(always)]
-unsafe fn at_places<
-    const COUNT: usize,
-    const A: usize,
-    const B: usize,
-    const C: usize,
-    const D: usize,
-    R: Steps,
-    S: Steps,
->(
+unsafe fn at_places<P: Pieces>(
     count: usize,
-    (from, reads, at_from): (*const u8, &[isize; 4], R),
-    (to, writes, at_to): (*mut u8, &[isize; 4], S),
+    (from, reads, at_from): (*const u8, &[isize; 4], impl Steps),
+    (to, writes, at_to): (*mut u8, &[isize; 4], impl Steps),
 ) {
-    let (from, to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
-    let (reads, writes) =
-        (reads.map(|at| at.wrapping_sub(reads[0])), writes.map(|at| at.wrapping_sub(writes[0])));
+    let (from, reads) = (from.wrapping_offset(reads[0]), behind_first(reads));
+    let (to, writes) = (to.wrapping_offset(writes[0]), behind_first(writes));
     for i in 0..count {
         // SAFETY: 1 to 3 hold for the pieces of iteration `i`, and `i < count`.
         unsafe {
             let (from, to) = (from.wrapping_offset(at_from.nth(i)), to.wrapping_offset(at_to.nth(i)));
-            copy_pieces::<COUNT, A, B, C, D>((from, &reads), (to, &writes));
+            P::copy((from, &reads), (to, &writes));
         }
     }
 }
 
-/// Copies `COUNT` pieces of `A`, `B`, `C` and `D` bytes in each iteration of a loop with strides.
+/// Returns the offsets of the pieces, relative to the first one.
+#[inline(always)]
+fn behind_first(offsets: &[isize; 4]) -> [isize; 4] {
+    offsets.map(|at| at.wrapping_sub(offsets[0]))
+}
+
+/// Copies the pieces in each iteration of a loop with strides.
 ///
 /// # Safety
 /// Conditions 1 to 3 hold for each piece in each iteration.
-unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
+unsafe fn strided<P: Pieces>(
     reads: &[isize; 4],
     writes: &[isize; 4],
     turns: Stride,
@@ -177,12 +158,11 @@ unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: u
 ) {
     // Offsets are relative to the first piece, and two iterations are done at a time, so that all numbers
     // stay in registers.
-    let (mut from, mut to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
-    let (reads, writes) =
-        (reads.map(|at| at.wrapping_sub(reads[0])), writes.map(|at| at.wrapping_sub(writes[0])));
+    let (mut from, reads) = (from.wrapping_offset(reads[0]), behind_first(reads));
+    let (mut to, writes) = (to.wrapping_offset(writes[0]), behind_first(writes));
     let turn = |from: *const u8, to: *mut u8| {
         // SAFETY: 1 to 3 hold for the pieces of one iteration.
-        unsafe { copy_pieces::<COUNT, A, B, C, D>((from, &reads), (to, &writes)) };
+        unsafe { P::copy((from, &reads), (to, &writes)) };
     };
     if turns.count % 2 == 1 {
         turn(from, to);
