@@ -104,7 +104,12 @@ impl Runtime {
     /// Returns `true` if a type has the layout that a macro assumed: the offsets of the fields that are sent,
     /// in declared order, and the size of the type.
     pub const fn lies_as<T: MpiDatatype>(offsets: &[usize], size: usize) -> bool {
-        size_of::<T>() == size && T::FIELDS.lie_at(offsets)
+        let (mut lie, mut i) = (size_of::<T>() == size && T::LIST.len() == offsets.len(), 0);
+        while lie && i < offsets.len() {
+            lie = T::LIST[i].offset() == offsets[i];
+            i += 1;
+        }
+        lie
     }
 
     /// Returns `true` if `T` is the Rust type of the base type with this name. A macro sees only the name of

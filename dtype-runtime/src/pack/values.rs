@@ -151,6 +151,9 @@ struct Walk<D> {
 }
 
 impl<D: Direction> Walk<D> {
+    /// The largest number of fields in a packing order of their own. A loop over more is slower than a plan.
+    const FEW: usize = 16;
+
     /// Visits `count` values at `memory`.
     ///
     /// # Safety
@@ -162,7 +165,7 @@ impl<D: Direction> Walk<D> {
             // SAFETY: dense values have as many bytes in memory as packed, none of them padding.
             return unsafe { self.bytes(packed_size::<T>(count)) };
         }
-        if const { T::FIELDS.are_many_in_memory_order() } {
+        if const { T::ORDER.len() > Self::FEW } {
             // SAFETY: `flush` copies the pending bytes, so the packed bytes of these `count` values are next.
             return unsafe {
                 self.flush();

@@ -18,7 +18,7 @@ use dtype_engine::written;
 use super::{
     entry::{COSTS, Description, EntriesOfTypes, Expansion, LayoutOrigin, LazyDatatype, unsolved},
     facts::Facts,
-    fields::{Field, Fields},
+    fields::{self, Field},
     runtime::{Ours, Runtime},
     value_type::ValueType,
 };
@@ -56,7 +56,7 @@ use crate::{Error, MpiMessage};
 ///
 /// # Safety
 /// Use the derive. The hidden items must describe the type truthfully. `visit` names fields that lie within
-/// the type and do not overlap, with their own types, and the same fields as `FIELDS`. `lazy` returns the
+/// the type and do not overlap, with their own types, and the same fields as `LIST`. `lazy` returns the
 /// same entry at each call, made for this type.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
@@ -85,20 +85,18 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     #[doc(hidden)]
     const COMPLETE: bool = true;
     #[doc(hidden)]
-    const FIELDS: Fields = fields::<Self>();
-
-    #[doc(hidden)]
     const DESCRIPTION: Description = if Self::BYTES {
         Description::Bytes(size_of::<Self>())
     } else {
-        Description::Listed(tree_of_fields::<Self>)
+        Description::Listed(|| fields::tree(Self::LIST, Self::ORDER))
     };
 
     #[doc(hidden)]
     const FACTS: Facts = facts_of_fields::<Self>();
 
     #[doc(hidden)]
-    const RUNS: RunBuffer = if Self::BYTES { runs_of_bytes::<Self>() } else { fields::<Self>().runs() };
+    const RUNS: RunBuffer =
+        if Self::BYTES { runs_of_bytes::<Self>() } else { fields::runs(Self::LIST, Self::ORDER) };
 
     /// The type as a field at offset 0 of another type.
     #[doc(hidden)]
@@ -273,12 +271,6 @@ pub trait Visitor {
     fn elements<F: MpiDatatype>(&mut self, count: usize);
 }
 
-/// Returns the fields of a struct or tuple. The constants of nested types refer to each other through this
-/// function and not through `FIELDS`: the compiler rejects a chain of 128 constants.
-const fn fields<T: MpiDatatype>() -> Fields {
-    Fields { list: T::LIST, order: T::ORDER, fixed: T::FIXED, complete: T::COMPLETE }
-}
-
 /// Returns a number below 2⁶³ that differs for types with different layouts in memory. It is the same on all
 /// ranks that run the same program.
 #[cfg(feature = "mpi")]
@@ -288,14 +280,10 @@ pub(crate) fn layout_number<T: MpiDatatype>() -> u64 {
     hasher.finish() >> 1
 }
 
-/// Returns the type tree of a struct or tuple, not simplified.
-fn tree_of_fields<T: MpiDatatype>() -> TypeTree {
-    T::FIELDS.tree()
-}
-
 /// Returns the facts of a struct or tuple.
 const fn facts_of_fields<T: MpiDatatype>() -> Facts {
-    let facts = fields::<T>().facts();
+    let none = Facts { fixed: T::FIXED, complete: T::COMPLETE, ..Facts::EMPTY };
+    let facts = fields::facts(T::LIST, T::ORDER, none);
     Facts {
         dense: facts.dense && facts.packed_size == size_of::<T>(),
         wire_size: if T::BYTES { size_of::<T>() } else { facts.wire_size },

@@ -4,19 +4,6 @@ use dtype_core::{TypeTree, constant::RunBuffer};
 
 use super::{entry::LazyDatatype, facts::Facts};
 
-/// The fields of a struct or tuple, in a constant.
-#[derive(Clone, Copy)]
-pub struct Fields {
-    /// The fields that are sent, in declared order.
-    pub list: &'static [Field],
-    /// The packing order, as indices into the list; empty for the declared order.
-    pub order: &'static [usize],
-    /// `true` if the compiler does not choose the offsets.
-    pub fixed: bool,
-    /// `true` if all fields of the struct or tuple are in the list.
-    pub complete: bool,
-}
-
 /// A field that is sent: its offset in bytes, and the facts, the runs and the layout of its type.
 #[derive(Clone, Copy)]
 pub struct Field {
@@ -63,56 +50,37 @@ impl Field {
     }
 }
 
-impl Fields {
-    /// Returns the index of the field at position `i` of the packing order.
-    const fn nth(&self, i: usize) -> usize {
-        if self.order.is_empty() { i } else { self.order[i] }
-    }
+/// Returns the field at position `i` of the packing order, which is empty for the declared order.
+const fn nth<'a>(list: &'a [Field], order: &[usize], i: usize) -> &'a Field {
+    &list[if order.is_empty() { i } else { order[i] }]
+}
 
-    /// Returns the facts of all fields together.
-    pub const fn facts(&self) -> Facts {
-        let (mut facts, mut i) = (Facts { fixed: self.fixed, complete: self.complete, ..Facts::EMPTY }, 0);
-        while i < self.list.len() {
-            let Field { offset, facts: more, .. } = &self.list[self.nth(i)];
-            facts = facts.with_field(*offset, more);
-            i += 1;
-        }
-        facts
+/// Adds the facts of all fields to `facts`.
+pub(super) const fn facts(list: &[Field], order: &[usize], mut facts: Facts) -> Facts {
+    let mut i = 0;
+    while i < list.len() {
+        let Field { offset, facts: more, .. } = nth(list, order, i);
+        facts = facts.with_field(*offset, more);
+        i += 1;
     }
+    facts
+}
 
-    /// Returns `true` if the fields are at these offsets, in declared order.
-    pub const fn lie_at(&self, offsets: &[usize]) -> bool {
-        let (mut lie, mut i) = (self.list.len() == offsets.len(), 0);
-        while lie && i < offsets.len() {
-            lie = self.list[i].offset == offsets[i];
-            i += 1;
-        }
-        lie
+/// Returns the runs of all fields.
+pub(super) const fn runs(list: &[Field], order: &[usize]) -> RunBuffer {
+    let (mut all, mut i) = (RunBuffer::new(), 0);
+    while i < list.len() {
+        let Field { offset, runs, .. } = nth(list, order, i);
+        all.append(runs, *offset as i64);
+        i += 1;
     }
+    all
+}
 
-    /// Returns the runs of all fields.
-    pub const fn runs(&self) -> RunBuffer {
-        let (mut all, mut i) = (RunBuffer::new(), 0);
-        while i < self.list.len() {
-            let Field { offset, runs, .. } = &self.list[self.nth(i)];
-            all.append(runs, *offset as i64);
-            i += 1;
-        }
-        all
-    }
-
-    /// Returns a strc of the types of the fields at their offsets, in packing order.
-    pub(crate) fn tree(&self) -> TypeTree {
-        let order = || (0..self.list.len()).map(|i| &self.list[self.nth(i)]);
-        let displacements = order().map(|field| field.offset as i64);
-        let children = order().map(|field| (field.lazy)().solution().tree.clone());
-        TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
-    }
-
-    /// Returns `true` if the fields have a packing order of their own and there are more than 16 of them. A
-    /// loop over so many fields is slower than a plan.
-    pub(crate) const fn are_many_in_memory_order(&self) -> bool {
-        const FEW: usize = 16;
-        self.order.len() > FEW
-    }
+/// Returns a strc of the types of the fields at their offsets, in packing order.
+pub(super) fn tree(list: &[Field], order: &[usize]) -> TypeTree {
+    let fields = || (0..list.len()).map(|i| nth(list, order, i));
+    let displacements = fields().map(|field| field.offset as i64);
+    let children = fields().map(|field| (field.lazy)().solution().tree.clone());
+    TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
 }
