@@ -73,7 +73,7 @@ impl<const D: usize> OwnPart<D> {
             Share::Listed(indices) => Indices::Listed(indices),
         });
         let indices = array::from_fn(|_| indices.next().expect("there is a share for each dimension"));
-        let part = IndexSet { gsizes, indices };
+        let part = IndexSet { gsizes, indices: Positions(indices) };
         Self { part, local: LocalArray { sizes, starts, order } }
     }
 }
@@ -141,15 +141,16 @@ impl<T: MpiDatatype, const D: usize> Local<T, D> {
         arrays: usize,
         mut place: impl FnMut(usize, &Region<'_>) -> Result<Place, M>,
     ) -> Result<Vec<Place>, Error> {
+        let wrong = |arrays: usize, requirement: String| {
+            refused("a distributed array", "the number of arrays", arrays, requirement)
+        };
         if arrays != all.len() {
-            let requirement = format!("{}, the number of parts of this rank", all.len());
-            return Err(refused("a distributed array", "the number of arrays", arrays as i128, requirement));
+            return Err(wrong(arrays, format!("{}, the number of parts of this rank", all.len())));
         }
         let places = all.iter().enumerate().map(|(i, local)| {
             let place = local.whole.place(|region| place(i, region))?;
             if place.copies != 1 {
-                let (copies, requirement) = (place.copies as i128, "1 for each part");
-                return Err(refused("a distributed array", "the number of arrays", copies, requirement));
+                return Err(wrong(place.copies, "1 for each part".to_owned()));
             }
             Ok(place)
         });
@@ -161,7 +162,7 @@ impl<T: MpiDatatype, const D: usize> Local<T, D> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSet<const D: usize> {
     pub(crate) gsizes: [usize; D],
-    indices: [Indices; D],
+    indices: Positions<D>,
 }
 
 /// Indices of a dimension, in ascending order.
@@ -299,16 +300,16 @@ impl Indices {
 impl<const D: usize> IndexSet<D> {
     /// Returns the number of elements.
     pub(crate) fn count(&self) -> u128 {
-        product(&self.indices)
+        self.indices.count()
     }
 
     /// Returns the positions in both parts of the elements that they have in common, or `None` if there are
     /// none.
     pub(crate) fn common(&self, other: &Self) -> Option<[Positions<D>; 2]> {
-        if product(&self.indices) == 0 || product(&other.indices) == 0 {
+        if self.count() == 0 || other.count() == 0 {
             return None;
         }
-        let both: [_; D] = array::from_fn(|k| self.indices[k].common(&other.indices[k]));
+        let both: [_; D] = array::from_fn(|k| self.indices.0[k].common(&other.indices.0[k]));
         if both.iter().any(|[ours, _]| ours.count() == 0) {
             return None;
         }
@@ -319,7 +320,7 @@ impl<const D: usize> IndexSet<D> {
     /// Returns the positions of all elements.
     fn all(&self) -> Positions<D> {
         Positions(array::from_fn(|k| {
-            let count = self.indices[k].count();
+            let count = self.indices.0[k].count();
             Indices::Strided { start: 0, count, step: 1 }
         }))
     }
@@ -327,36 +328,32 @@ impl<const D: usize> IndexSet<D> {
     /// Returns the layout of the part within the global array, in row-major order.
     fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let whole = LocalArray { sizes: self.gsizes, starts: [0; D], order: ArrayOrder::RowMajor };
-        Positions(self.indices.clone()).layout(&whole)
+        self.indices.layout(&whole)
     }
 
     /// Appends numbers from which [`read`](Self::read) makes the part again.
     pub(crate) fn write(&self, numbers: &mut Vec<u64>) {
-        self.indices.iter().for_each(|indices| indices.write(numbers));
+        self.indices.0.iter().for_each(|indices| indices.write(numbers));
     }
 
     /// Reads a part of an array; `None` if the numbers are not those of a part.
     pub(crate) fn read(numbers: &mut impl Iterator<Item = u64>, gsizes: [usize; D]) -> Option<Self> {
-        let mut part = Self { gsizes, indices: [const { Indices::Listed(Vec::new()) }; D] };
-        for (indices, length) in part.indices.iter_mut().zip(gsizes) {
+        let mut all = [const { Indices::Listed(Vec::new()) }; D];
+        for (indices, length) in all.iter_mut().zip(gsizes) {
             *indices = Indices::read(numbers, length)?;
         }
-        Some(part)
+        Some(Self { gsizes, indices: Positions(all) })
     }
 }
 
-/// Returns the number of elements with these indices.
-fn product(indices: &[Indices]) -> u128 {
-    indices.iter().fold(1, |count, indices| count.saturating_mul(indices.count() as u128))
-}
-
-/// Elements of a part, by their positions in each dimension.
+/// Elements of an array or a part of one, by their positions in each dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Positions<const D: usize>([Indices; D]);
 
 impl<const D: usize> Positions<D> {
     /// Returns the number of elements.
     pub(crate) fn count(&self) -> u128 {
-        product(&self.0)
+        self.0.iter().fold(1, |count, indices| count.saturating_mul(indices.count() as u128))
     }
 
     /// Returns `true` if both have an element in common. They must be positions in one part.
@@ -402,10 +399,8 @@ impl<const D: usize> Distributed<D> for Placed<D> {
             let parameter = format!("local.subsizes[{k}]");
             return Err(refused("Placed", parameter, local.subsizes[k], requirement));
         }
-        let indices =
-            array::from_fn(|k| Indices::Strided { start: part.starts[k], count: part.subsizes[k], step: 1 });
-        let local = LocalArray { sizes: local.sizes, starts: local.starts, order: local.order };
-        Ok(vec![OwnPart { part: IndexSet { gsizes: part.sizes, indices }, local }])
+        let shares = (0..D).map(|k| consecutive(part.starts[k], part.subsizes[k])).collect();
+        Ok(vec![OwnPart::new(part.sizes, shares, local.sizes, local.starts, local.order)])
     }
 }
 

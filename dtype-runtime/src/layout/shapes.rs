@@ -62,11 +62,8 @@ impl<const D: usize> Subarray<D> {
 /// The part of a distributed array that one process of a grid has, with the arguments of
 /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4).
 ///
-/// As with every layout, its datatype begins at the first selected value, to which its views point, and ends
-/// with the last one. The datatype of `MPI_Type_create_darray` has the bounds of the array, and its
-/// displacement 0 is the array's first element. `Layout::array_datatype` returns this datatype, for files and
-/// windows. [`offset`](crate::Layout::offset) returns the number of bytes from the array's first element to
-/// the first selected value.
+/// As with [`Subarray`], its datatype begins at the first selected value and ends with the last one.
+/// `Layout::array_datatype` returns the datatype of `MPI_Type_create_darray`, with the bounds of the array.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Darray, Distribution};
