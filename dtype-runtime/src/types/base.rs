@@ -12,6 +12,7 @@ use super::{
     entry::{Description, LazyDatatype},
     facts::Facts,
     fields::Field,
+    marks::{AnyPattern, Complete, marks},
     runtime::Runtime,
 };
 
@@ -31,12 +32,19 @@ macro_rules! fields {
     };
 }
 
-/// Implements `MpiDatatype` for types that are transferred as a base type: `{type}: {base}`. A restricted
-/// type adds a condition that is `true` if the packed bytes are a valid value.
+/// Implements `MpiDatatype` and the marks for types that are transferred as a base type: `{type}: {base}`. A
+/// restricted type adds a condition that is `true` if the packed bytes are a valid value.
 macro_rules! base_types {
     (any pattern) => { true };
     (any pattern $packed:ident) => { false };
+    (mark $type:ty) => {
+        marks!(AnyPattern: [] $type;);
+        marks!(Complete: [] $type;);
+    };
+    (mark $type:ty, $packed:ident) => { marks!(Complete: [] $type;); };
     ($($type:ty: $base:ident $(if |$packed:ident| $valid:expr)?,)*) => {$(
+        base_types!(mark $type $(, $packed)?);
+
         // SAFETY: the type has the size of the base type, and no padding.
         unsafe impl MpiDatatype for $type {
             type DtypeRuntime = Runtime;

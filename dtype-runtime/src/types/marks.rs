@@ -6,7 +6,7 @@
 
 use std::{
     marker::PhantomData,
-    num::{NonZero, Saturating, Wrapping},
+    num::{Saturating, Wrapping},
 };
 
 use super::runtime::{Ours, Runtime};
@@ -96,13 +96,7 @@ macro_rules! marks {
     )*};
 }
 
-/// Implements both marks for types without parameters.
-macro_rules! numbers {
-    ($($type:ty)*) => {
-        marks!(AnyPattern: $([] $type;)*);
-        marks!(Complete: $([] $type;)*);
-    };
-}
+pub(super) use marks;
 
 /// Implements marks for types that hold others.
 macro_rules! holders {
@@ -128,15 +122,7 @@ macro_rules! tuples {
     };
 }
 
-numbers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 bool);
-#[cfg(feature = "num-complex")]
-numbers!(num_complex::Complex<f32> num_complex::Complex<f64>);
-#[cfg(feature = "half")]
-numbers!(half::f16 half::bf16);
+// The base types have their marks in `base.rs`. MPI may receive `bool`, too.
+marks!(AnyPattern: [] bool;);
 holders!(AnyPattern Complete);
 for_each_tuple!(tuples);
-marks! { Complete:
-    [] char;
-    [] NonZero<i8>; [] NonZero<i16>; [] NonZero<i32>; [] NonZero<i64>; [] NonZero<isize>;
-    [] NonZero<u8>; [] NonZero<u16>; [] NonZero<u32>; [] NonZero<u64>; [] NonZero<usize>;
-}
