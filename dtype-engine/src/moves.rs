@@ -84,8 +84,13 @@ impl Moves {
     #[inline]
     pub unsafe fn run<D: Direction>(&self, turns: &[Sides]) {
         for list in &self.lists {
-            // SAFETY: 1 to 3 hold for each move, since it lies within a block.
-            unsafe { move_all::<D>(list, turns) };
+            macro_rules! moves {
+                ($width:ty) => {
+                    // SAFETY: 1 to 3 hold for each move, since it lies within a block.
+                    unsafe { moves::<D, $width>(list, turns) }
+                };
+            }
+            with_width!(list.size, moves);
         }
         for Span { a, b, size } in &self.long {
             for sides in turns {
@@ -132,21 +137,6 @@ fn add_lists(blocks: &[Span], lists: &mut Vec<Listed>) -> Option<()> {
     let listed = |(size, places): (usize, Vec<_>)| Listed { size, places: Offsets::of(size, &places) };
     lists.extend(widths.into_iter().map(listed));
     Some(())
-}
-
-/// Copies the blocks of a list in each of `turns`, with the code for their size.
-///
-/// # Safety
-/// Conditions 1 to 3 of [`Direction::copy`] hold for a block at each of the offsets, in each iteration.
-#[inline(always)]
-unsafe fn move_all<D: Direction>(list: &Listed, turns: &[Sides]) {
-    macro_rules! moves {
-        ($width:ty) => {
-            // SAFETY: the caller guarantees 1 to 3 for the same blocks.
-            unsafe { moves::<D, $width>(list, turns) }
-        };
-    }
-    with_width!(list.size, moves);
 }
 
 /// Copies the blocks of a list in each of `turns`.
