@@ -66,11 +66,6 @@ impl Visitor for Whole<'_> {
     }
 
     #[inline(always)]
-    fn field<F: MpiDatatype>(&mut self, _offset: usize) {
-        self.elements::<F>(1);
-    }
-
-    #[inline(always)]
     fn elements<F: MpiDatatype>(&mut self, count: usize) {
         if F::FACTS.any_pattern || F::FACTS.packed_size == 0 {
             self.at += F::FACTS.packed_size * count;
@@ -131,11 +126,6 @@ impl Visitor for Looking<'_> {
     #[inline(always)]
     fn leaf<T: MpiDatatype>(&mut self, _base: BaseType) {
         self.values::<T>(1);
-    }
-
-    #[inline(always)]
-    fn field<F: MpiDatatype>(&mut self, _offset: usize) {
-        self.elements::<F>(1);
     }
 
     #[inline(always)]

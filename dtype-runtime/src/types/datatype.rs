@@ -265,8 +265,11 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
 pub trait Visitor {
     /// Visits a type that is transferred as the base type `base`.
     fn leaf<T: MpiDatatype>(&mut self, base: BaseType);
-    /// Visits a field of type `F`.
-    fn field<F: MpiDatatype>(&mut self, offset: usize);
+    /// Visits a field of type `F`, by default like an array of one value.
+    #[inline(always)]
+    fn field<F: MpiDatatype>(&mut self, _offset: usize) {
+        self.elements::<F>(1);
+    }
     /// Visits an array: `count` values, one after another from the start of the visited type.
     fn elements<F: MpiDatatype>(&mut self, count: usize);
 }
