@@ -271,9 +271,7 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
             axes: region.axes.to_vec(),
             parts: region.parts.to_vec(),
             lists: region.lists.to_vec(),
-            idle_turns: 0,
-            error: None,
-            element: PhantomData,
+            ..Self::new([0; D])
         }
     }
 
