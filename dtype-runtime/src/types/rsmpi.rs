@@ -59,20 +59,28 @@ pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
 // 3. Memory that is received into is borrowed mutably, and whatever MPI writes there is a value:
 //    `AnyPattern`.
 
-// SAFETY: 1: the datatype is kept until `MPI_Finalize`.
-unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {
-    type Out = DatatypeRef<'static>;
-    fn as_datatype(&self) -> Self::Out {
-        or_panic(T::datatype(), type_name::<T>())
-    }
+/// Implements the traits for the datatype and the number of values.
+macro_rules! described {
+    ($type:ident) => {
+        // SAFETY: 1: the datatype is kept until `MPI_Finalize`.
+        unsafe impl<T: MpiDatatype> AsDatatype for $type<'_, T> {
+            type Out = DatatypeRef<'static>;
+            fn as_datatype(&self) -> Self::Out {
+                or_panic(T::datatype(), type_name::<T>())
+            }
+        }
+
+        // SAFETY: 2: the count is the length of the slice.
+        unsafe impl<T: MpiDatatype> Collection for $type<'_, T> {
+            fn count(&self) -> Count {
+                number_of(self.0.len(), "values", type_name::<T>())
+            }
+        }
+    };
 }
 
-// SAFETY: 2: the count is the length of the slice.
-unsafe impl<T: MpiDatatype> Collection for Values<'_, T> {
-    fn count(&self) -> Count {
-        number_of(self.0.len(), "values", type_name::<T>())
-    }
-}
+described!(Values);
+described!(ValuesMut);
 
 // SAFETY: 2: the pointer is that of the first element.
 unsafe impl<T: MpiDatatype> Pointer for Values<'_, T> {
@@ -83,21 +91,6 @@ unsafe impl<T: MpiDatatype> Pointer for Values<'_, T> {
 
 // SAFETY: 1 and 2, by the three implementations above.
 unsafe impl<T: MpiDatatype> Buffer for Values<'_, T> {}
-
-// SAFETY: 1: the datatype is kept until `MPI_Finalize`.
-unsafe impl<T: MpiDatatype> AsDatatype for ValuesMut<'_, T> {
-    type Out = DatatypeRef<'static>;
-    fn as_datatype(&self) -> Self::Out {
-        Values(self.0).as_datatype()
-    }
-}
-
-// SAFETY: 2: the count is the length of the slice.
-unsafe impl<T: MpiDatatype> Collection for ValuesMut<'_, T> {
-    fn count(&self) -> Count {
-        number_of(self.0.len(), "values", type_name::<T>())
-    }
-}
 
 // SAFETY: 2: the pointer is that of the first element. 3: only `buffer_mut` makes a `ValuesMut`, and its type
 // is `AnyPattern`.
