@@ -36,9 +36,7 @@ pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
     let mut tree = tree.lines();
     for line in &grid {
         let _ = match tree.next() {
-            Some(node) => {
-                writeln!(text, "{line}{:width$}   {node}", "", width = width - line.chars().count())
-            }
+            Some(node) => writeln!(text, "{line:width$}   {node}"),
             None => writeln!(text, "{line}"),
         };
     }
