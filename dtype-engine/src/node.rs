@@ -119,6 +119,17 @@ impl Placed {
         Node::new(size, Kind::Block).at(0, 0)
     }
 
+    /// Returns the part as a block, if it is one.
+    pub fn as_block(&self) -> Option<Span> {
+        let Self { a, b, node: Node { size, kind, .. } } = self;
+        matches!(kind, Kind::Block).then_some(Span { a: *a, b: *b, size: *size })
+    }
+
+    /// Returns the position and the size of the part on side `b`, which is packed.
+    pub fn packed(&self) -> (usize, usize) {
+        (self.b as usize, self.node.size)
+    }
+
     pub fn moved(self, a: isize, b: isize) -> Self {
         Self { a: self.a.wrapping_add(a), b: self.b.wrapping_add(b), ..self }
     }
@@ -433,18 +444,5 @@ impl Bucket {
     /// bytes.
     pub fn packed(&self, size: usize) -> (usize, usize) {
         (self.b as usize, self.count * size)
-    }
-}
-
-impl Placed {
-    /// Returns the part as a block, if it is one.
-    pub fn as_block(&self) -> Option<Span> {
-        let Self { a, b, node: Node { size, kind, .. } } = self;
-        matches!(kind, Kind::Block).then_some(Span { a: *a, b: *b, size: *size })
-    }
-
-    /// Returns the position and the size of the part on side `b`, which is packed.
-    pub fn packed(&self) -> (usize, usize) {
-        (self.b as usize, self.node.size)
     }
 }

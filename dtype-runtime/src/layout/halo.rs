@@ -176,9 +176,7 @@ impl<const D: usize> Halo<D> {
 
 /// Returns the direction across a face: one step along dimension `k`.
 fn face<const D: usize>(k: usize, step: i32) -> [i32; D] {
-    let mut direction = [0; D];
-    direction[k] = step;
-    direction
+    std::array::from_fn(|i| if i == k { step } else { 0 })
 }
 
 /// Returns the direction with this number: its steps are the digits to the base 3, less 1.
