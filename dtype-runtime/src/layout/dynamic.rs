@@ -192,19 +192,6 @@ impl<T: MpiDatatype, const D: usize, S> DynamicLayout<T, D, S> {
     }
 
     own_methods!(T, Dimensions<D>, UnknownCoverage);
-
-    fn is_disjoint(&self) -> bool {
-        /// The largest number of pieces that are compared with one another.
-        const FEW: usize = 64;
-        *self.0.disjoint.get_or_init(|| {
-            let region = self.region();
-            if region.lists.is_empty() && region.parts.len() <= FEW {
-                region.is_disjoint()
-            } else {
-                region.is_disjoint_marked()
-            }
-        })
-    }
 }
 
 // SAFETY: `Pieces` has checked that the region selects within its shape, and all other items are computed
@@ -273,6 +260,16 @@ impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::El
 
 impl<T: MpiDatatype, const D: usize, S> Disjoint<Error, DynamicLayout<T, D, S>> for UnknownCoverage {
     fn check(layout: &DynamicLayout<T, D, S>) -> Result<(), Error> {
-        if layout.is_disjoint() { Ok(()) } else { Err(PackError::Overlap.into()) }
+        /// The largest number of pieces that are compared with one another.
+        const FEW: usize = 64;
+        let is_disjoint = layout.0.disjoint.get_or_init(|| {
+            let region = layout.region();
+            if region.lists.is_empty() && region.parts.len() <= FEW {
+                region.is_disjoint()
+            } else {
+                region.is_disjoint_marked()
+            }
+        });
+        if *is_disjoint { Ok(()) } else { Err(PackError::Overlap.into()) }
     }
 }
