@@ -49,17 +49,6 @@ impl<'a, L: Layout> View<'a, L> {
         Ok(expected)
     }
 
-    /// Packs the values to the memory at `packed`.
-    ///
-    /// # Safety
-    /// The memory has room for `packed_size` bytes and does not overlap the source.
-    #[cfg(feature = "mpi")]
-    pub(crate) unsafe fn pack_raw(&self, packed: *mut u8) {
-        // SAFETY: the caller has room for the packed bytes outside of the source, and the source holds
-        // values.
-        unsafe { self.copy::<Packing>(packed) };
-    }
-
     /// Returns the address of the part, if it is contiguous.
     #[cfg(feature = "mpi")]
     pub(crate) fn contiguous(&self) -> Option<*mut u8> {
@@ -90,7 +79,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// 1 to 3 of [`Direction::copy`], for the part and `packed_size` bytes from `packed` on; 4. the side that
     /// is read holds valid values.
     #[inline]
-    unsafe fn copy<D: Direction>(&self, mut packed: *mut u8) {
+    pub(crate) unsafe fn copy<D: Direction>(&self, mut packed: *mut u8) {
         let (Some(nests), None) = (&L::NESTS, self.place.strides) else {
             let (Place { first, copies, .. }, all) = (self.place, 0..self.packed_size());
             // SAFETY: 1 to 3 are those of the caller, for all packed bytes of the plan.

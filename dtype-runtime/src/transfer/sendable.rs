@@ -219,7 +219,7 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
             return Ok(());
         }
         // SAFETY: the caller has room for `packed_size` bytes, which do not overlap the source.
-        unsafe { self.pack_raw(packed) };
+        unsafe { self.copy::<Packing>(packed) };
         Ok(())
     }
 
