@@ -245,7 +245,7 @@ impl Plan {
     }
 
     /// Returns the spacing of the contiguous blocks, as estimated from the first ones; `None` if there are no
-    /// blocks, or if values have different base types.
+    /// blocks.
     pub fn spacing(&self) -> Option<Spacing> {
         /// The largest number of packed bytes of one copy in which blocks are counted.
         const SOME: usize = 64 << 10;
@@ -256,7 +256,8 @@ impl Plan {
             visit_turns(&compiled.part.node, &compiled.extent, 0..some, compiled.part.a, &mut count);
             let mean_block = some.checked_div(count.blocks)?;
             let order = compiled.part.node.order();
-            compiled.signature.one_type().map(|_| Spacing { mean_block, order })
+            let is_mixed = compiled.signature.one_type().is_none();
+            Some(Spacing { mean_block, order, is_mixed })
         })
     }
 }
@@ -268,6 +269,8 @@ pub struct Spacing {
     pub mean_block: usize,
     /// The arrangement of the blocks.
     pub order: Order,
+    /// `true` if the values have different base types.
+    pub is_mixed: bool,
 }
 
 impl fmt::Debug for Plan {

@@ -279,9 +279,10 @@ fn what_does_not_fit_is_an_error_and_the_destination_as_it_was() {
 /// Messages arrive, and those that do not fit are errors, whichever wire a table calls the fastest.
 #[test]
 fn messages_arrive_with_any_table_of_wires() {
-    let rows = ["strided 8 64 typed", "nested 8 64 typed", "listed 8 64 typed"];
+    let rows = ["strided", "nested", "listed", "mixed"].map(|blocks| format!("{blocks} 8 64 typed"));
     let libraries = (3..7).flat_map(|major| [format!("openmpi-{major}"), format!("mpich-{major}")]);
-    let table: String = libraries.flat_map(|library| rows.map(|row| format!("{library} {row}\n"))).collect();
+    let table: String =
+        libraries.flat_map(|library| rows.each_ref().map(|row| format!("{library} {row}\n"))).collect();
     for (name, table) in [("everything", table), ("nothing", "# no rows".to_owned())] {
         let file = table_file(name, &table);
         for case in ["wires", "wires-views", "wires-misfits"] {

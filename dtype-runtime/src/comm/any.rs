@@ -38,18 +38,26 @@ use crate::{
 pub struct Any<'c> {
     channel: Channel,
     tag: Option<Tag>,
+    wire: Wire,
     communicator: PhantomData<&'c ()>,
 }
 
 impl<'c> Any<'c> {
     pub(super) fn new(channel: Channel) -> Self {
-        Self { channel, tag: None, communicator: PhantomData }
+        Self { channel, tag: None, wire: Wire::Auto, communicator: PhantomData }
     }
 
     /// Receives with this tag.
     #[must_use]
     pub fn tag(mut self, tag: Tag) -> Self {
         self.tag = Some(tag);
+        self
+    }
+
+    /// Receives on this wire. See [`Peer::wire`].
+    #[must_use]
+    pub fn wire(mut self, wire: Wire) -> Self {
+        self.wire = wire;
         self
     }
 
@@ -67,7 +75,7 @@ impl<'c> Any<'c> {
     /// The errors of [`Peer::receive`].
     pub fn receive<T: FromMessage>(&self) -> Result<(T, Peer<'c>)> {
         let mpi = &ready()?;
-        let (value, sender) = value(mpi, Wire::Auto, self.source(mpi)?)?;
+        let (value, sender) = value(mpi, self.wire, self.source(mpi)?)?;
         Ok((value, self.sender(sender)))
     }
 
@@ -77,7 +85,7 @@ impl<'c> Any<'c> {
     /// The errors of [`Peer::receive_into`].
     pub fn receive_into<M: Place + ?Sized>(&self, place: &mut M) -> Result<Peer<'c>> {
         let mpi = &ready()?;
-        let sender = place.incoming().receive(mpi, Wire::Auto, self.source(mpi)?)?;
+        let sender = place.incoming().receive(mpi, self.wire, self.source(mpi)?)?;
         Ok(self.sender(sender))
     }
 
@@ -131,8 +139,8 @@ impl<'c> Starting<Any<'c>> {
         let mpi = &ready()?;
         let any = self.0;
         let from = any.source(mpi)?;
-        Pending::place(mpi, place.incoming(), Wire::Auto, from, move |sender| any.sender(sender))
+        Pending::place(mpi, place.incoming(), any.wire, from, move |sender| any.sender(sender))
     }
 }
 
-debug!([] Any<'_>, |any| tag: any.tag);
+debug!([] Any<'_>, |any| tag: any.tag, wire: any.wire);

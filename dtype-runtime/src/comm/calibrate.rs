@@ -17,7 +17,7 @@ use ::mpi::{
     topology::{Color, Communicator},
 };
 
-use dtype_engine::{Error as PackError, Order};
+use dtype_engine::{Error as PackError, Order, Spacing};
 
 use super::{Comm, Handle, Message, Peer};
 use crate::{
@@ -285,7 +285,8 @@ impl Samples {
             for block in [8, 128, 2048].into_iter().filter(|block| 4 * block <= size) {
                 for order in [Order::Strided, Order::Nested, Order::Listed] {
                     let (layout, array) = blocks(order, block, size)?;
-                    let (subject, other) = (Subject::Blocks { order, block, size }, Wire::Typed);
+                    let spacing = Spacing { mean_block: block, order, is_mixed: false };
+                    let (subject, other) = (Subject::Blocks { spacing, size }, Wire::Typed);
                     all.push(Sample { subject, layout, array, size, other });
                 }
             }
@@ -438,7 +439,7 @@ fn blocks(order: Order, block: usize, size: usize) -> Result<(DynamicLayout<f64,
 
 #[cfg(test)]
 mod tests {
-    use super::{Order, Samples, Subject, Wire, ratio};
+    use super::{Order, Samples, Spacing, Subject, Wire, ratio};
     use std::time::Duration;
 
     #[test]
@@ -451,7 +452,7 @@ mod tests {
             assert!(view.contiguous().is_none());
             let spacing = crate::transfer::sendable::sealed::Read::spacing(&view).unwrap();
             match sample.subject {
-                Subject::Blocks { order, block, .. } => {
+                Subject::Blocks { spacing: Spacing { order, mean_block: block, .. }, .. } => {
                     assert_eq!((spacing.order, sample.other), (order, Wire::Typed));
                     assert!((block..2 * block).contains(&spacing.mean_block), "{block}: {spacing:?}");
                 }

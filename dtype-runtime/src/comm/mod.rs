@@ -5,7 +5,10 @@
 
 /// Implements `Debug`: the name of a type, and some of its fields.
 macro_rules! debug {
-    ([$($generics:tt)*] $name:ident$(<$($parameter:tt),*>)?$(, |$value:ident| $($field:ident: $of:expr),+)?) => {
+    (
+        [$($generics:tt)*] $name:ident$(<$($parameter:tt),*>)?
+        $(, |$value:ident| $($field:ident: $of:expr),+)?
+    ) => {
         impl<$($generics)*> std::fmt::Debug for $name$(<$($parameter),*>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 $(let $value = self;)?

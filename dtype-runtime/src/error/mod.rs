@@ -140,6 +140,13 @@ pub enum Error {
     #[doc(hidden)]
     #[error("this communicator has no neighbours: create one with `world.cartesian(…)` or `world.graph(…)`")]
     NoNeighbours,
+    /// Ranks name different edges of a graph.
+    #[doc(hidden)]
+    #[error(
+        "the ranks name different edges of the graph, which have {sources} sources and {destinations} \
+         destinations in all: a rank that is named as a destination must name the other rank as a source"
+    )]
+    Edges { sources: u64, destinations: u64 },
     /// A table of wires cannot be used. The environment variable `DTYPE_WIRES` names it, or the program
     /// passed it to `calibrate_with`.
     #[doc(hidden)]
@@ -294,6 +301,7 @@ impl Error {
             | Self::Tag { .. }
             | Self::Rank { .. }
             | Self::NoNeighbours
+            | Self::Edges { .. }
             | Self::Table { .. }
             | Self::Parts { .. }
             | Self::Messages { .. }

@@ -46,7 +46,7 @@ pub(crate) fn is_faster_typed<M: Read + ?Sized>(message: &M) -> bool {
     const LONG: usize = 64;
     running().exchanges_datatypes
         && message.span().is_none()
-        && message.spacing().is_some_and(|spacing| spacing.mean_block >= LONG)
+        && message.spacing().is_some_and(|spacing| !spacing.is_mixed && spacing.mean_block >= LONG)
 }
 
 /// Returns `true` if the sender or the receiver of a message that is not contiguous should pass the datatype

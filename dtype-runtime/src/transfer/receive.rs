@@ -119,12 +119,14 @@ fn take<M: Write + ?Sized>(
             return is_plain(message, sender);
         }
         let typed = match making {
-            // Values of one base type: MPICH does not receive packed bytes with the datatype of a struct.
-            Making::Typed => message.spacing().is_some(),
+            Making::Typed => true,
             Making::Fastest => is_typed(mpi, message, sender).unwrap_or(false),
             Making::Packed | Making::InPlace => false,
         };
-        if typed && let Ok(typed) = message.typed_mut() {
+        if typed
+            && may_be_typed(message)
+            && let Ok(typed) = message.typed_mut()
+        {
             // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has
             // exactly `size` bytes.
             unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) }?;
@@ -134,6 +136,12 @@ fn take<M: Write + ?Sized>(
     let descriptions = descriptions_on(mpi, sender.communicator)?;
     let arrived = matched.receive(mpi)?;
     unpack(mpi, message, &arrived[..size], sender, descriptions.as_deref())
+}
+
+/// Returns `true` if MPI may receive packed bytes with the datatype of a message. MPICH may not, if the
+/// values have different base types.
+fn may_be_typed<M: Read + ?Sized>(message: &M) -> bool {
+    message.spacing().is_some_and(|spacing| !spacing.is_mixed || running().joins_structs)
 }
 
 /// Checks that what MPI has written are plain values.

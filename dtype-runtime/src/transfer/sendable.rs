@@ -78,8 +78,8 @@ pub(crate) mod sealed {
         /// Returns the memory of the message, if it consists of exactly the packed bytes.
         fn span(&self) -> Option<Span>;
 
-        /// Returns the spacing of the contiguous blocks; `None` if there are no blocks, if values have
-        /// different base types, or if the message is not a view.
+        /// Returns the spacing of the contiguous blocks; `None` if there are no blocks, or if the message has
+        /// only one datatype that may receive it.
         fn spacing(&self) -> Option<Spacing> {
             None
         }

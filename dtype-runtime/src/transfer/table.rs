@@ -1,7 +1,6 @@
 //! Tables of measurements: which of two wires is the faster for a message whose bytes are the same on both. A
 //! table has rows for each library and size. For parts of arrays, rows also depend on the order and the
-//! length of the contiguous blocks. Structs with gaps are in no table: they are always packed, because no
-//! library is fast with their datatypes.
+//! length of the contiguous blocks.
 
 use std::{
     array::from_fn,
@@ -32,9 +31,19 @@ const SIZES: usize = 16;
 /// The number of classes of block lengths. Lengths in a class are twice those in the class before.
 const BLOCKS: usize = 16;
 
-/// The arrangements of blocks, with their names in a table.
-const ORDERS: [(Order, &str); 3] =
-    [(Order::Strided, "strided"), (Order::Nested, "nested"), (Order::Listed, "listed")];
+/// The arrangements of blocks, with their names in a table: those of values of one base type, by their
+/// [`Order`], and any of values of different ones.
+const ARRANGEMENTS: [&str; 4] = ["strided", "nested", "listed", "mixed"];
+
+/// Returns the number of the arrangement of blocks.
+fn arrangement(Spacing { order, is_mixed, .. }: Spacing) -> usize {
+    match order {
+        _ if is_mixed => 3,
+        Order::Strided => 0,
+        Order::Nested => 1,
+        Order::Listed => 2,
+    }
+}
 
 /// The word in rows about the wire of segments, in place of an arrangement.
 const PIECES: &str = "pieces";
@@ -50,10 +59,10 @@ pub(crate) const LARGEST: u64 = 8 << 20;
 /// The fastest ways for the messages of one library. By default, everything is packed.
 #[derive(Clone, Default)]
 pub(crate) struct Table {
-    /// `true` if parts of arrays are sent with their datatype, for each order of their blocks, block length
+    /// `true` if messages are sent with their datatype, for each arrangement of their blocks, block length
     /// and size.
-    typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
-    /// For each size, `true` if parts of arrays are sent with their datatype for some order and block length.
+    typed: [[[bool; SIZES]; BLOCKS]; ARRANGEMENTS.len()],
+    /// For each size, `true` if messages are sent with their datatype for some arrangement and block length.
     any_typed: [bool; SIZES],
     /// The library that the rows are about.
     library: String,
@@ -118,7 +127,7 @@ impl Table {
         }
         // Each cell of the table gets the result of the nearest row.
         let is_other_way = |order: Option<usize>, block: usize, size: usize| {
-            let rows = rows.iter().filter(|row| row.order == order);
+            let rows = rows.iter().filter(|row| row.arrangement == order);
             let near = rows.min_by_key(|row| row.block.abs_diff(block) + row.size.abs_diff(size));
             near.is_some_and(|row| row.is_other_way)
         };
@@ -134,8 +143,8 @@ impl Table {
     pub fn is_typed<M: Read + ?Sized>(&self, message: &M) -> bool {
         let size = size_class(message.packed_size());
         self.any_typed[size]
-            && message.spacing().is_some_and(|Spacing { mean_block, order }| {
-                self.typed[order as usize][block_class(mean_block)][size]
+            && message.spacing().is_some_and(|spacing| {
+                self.typed[arrangement(spacing)][block_class(spacing.mean_block)][size]
             })
     }
 
@@ -179,8 +188,8 @@ pub(crate) fn between_nodes(library: &str) -> String {
 
 /// A row of a table.
 struct Row {
-    /// The order of the blocks; `None` in a row about segments.
-    order: Option<usize>,
+    /// The arrangement of the blocks; `None` in a row about segments.
+    arrangement: Option<usize>,
     /// The class of the bytes of a block; 0 in a row about segments.
     block: usize,
     /// The class of the bytes of a message.
@@ -196,14 +205,16 @@ impl Row {
         let [library, order, block, size, way] = from_fn(|_| words.next().unwrap_or("nothing"));
         let number =
             |word: &str, what| word.parse::<usize>().map_err(|_| format!("expected {what}, found `{word}`"));
-        let known = ORDERS.iter().position(|(_, name)| *name == order);
+        let known = ARRANGEMENTS.iter().position(|name| *name == order);
         if known.is_none() && order != PIECES {
-            return Err(format!("expected `strided`, `nested`, `listed` or `{PIECES}`, found `{order}`"));
+            return Err(format!(
+                "expected `strided`, `nested`, `listed`, `mixed` or `{PIECES}`, found `{order}`"
+            ));
         }
         let other = if known.is_some() { TYPED } else { SEGMENTS };
         let block = block_class(number(block, "the bytes of a block")?);
         let row = Self {
-            order: known,
+            arrangement: known,
             block: if known.is_some() { block } else { 0 },
             size: size_class(number(size, "the bytes of a message")?),
             is_other_way: match way {
@@ -248,8 +259,8 @@ pub fn table_line(row: &str, ratios: RangeInclusive<f64>, cases: usize) -> Strin
 /// The subject of a row, with sizes in bytes. `Display` writes the words of the row.
 #[derive(Clone, Copy)]
 pub(crate) enum Subject {
-    /// Parts of arrays.
-    Blocks { order: Order, block: usize, size: usize },
+    /// Parts of arrays, and structs with gaps.
+    Blocks { spacing: Spacing, size: usize },
     /// Messages that may be sent in pieces.
     Pieces { piece: usize, size: usize },
 }
@@ -257,8 +268,8 @@ pub(crate) enum Subject {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Blocks { order, block, size } => {
-                write!(f, "{} {block} {size}", ORDERS[order as usize].1)
+            Self::Blocks { spacing, size } => {
+                write!(f, "{} {} {size}", ARRANGEMENTS[arrangement(spacing)], spacing.mean_block)
             }
             Self::Pieces { piece, size } => write!(f, "{PIECES} {piece} {size}"),
         }
@@ -285,9 +296,10 @@ pub(crate) fn row(message: &dyn Read) -> Option<String> {
     if message.span().is_some() {
         return None;
     }
-    let Spacing { mean_block, order } = message.spacing()?;
-    let (block, size) = (1 << block_class(mean_block), 1 << (2 * size_class(message.packed_size())));
-    Some(format!("{} {}", table_library(), Subject::Blocks { order, block, size }))
+    let spacing = message.spacing()?;
+    let spacing = Spacing { mean_block: 1 << block_class(spacing.mean_block), ..spacing };
+    let size = 1 << (2 * size_class(message.packed_size()));
+    Some(format!("{} {}", table_library(), Subject::Blocks { spacing, size }))
 }
 
 /// Returns the name of the running library in tables for [`Wire::Auto`](super::Wire::Auto): `openmpi-4`, for
@@ -333,7 +345,8 @@ fn block_class(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        BUILT_IN, LARGEST, ORDERS, Order, Subject, Table, block_class, limited, size_class, table_line,
+        BUILT_IN, LARGEST, Order, Spacing, Subject, Table, arrangement, block_class, limited, size_class,
+        table_line,
     };
 
     #[test]
@@ -341,14 +354,14 @@ mod tests {
         let text = "\u{feff}# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed 0.5 3\n\
                     y strided 8 64 typed\n\n";
         let table = Table::read(text, "x").unwrap().unwrap();
-        let typed = |block, size| table.typed[Order::Strided as usize][block_class(block)][size_class(size)];
+        let typed = |block, size| table.typed[0][block_class(block)][size_class(size)];
         assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
         assert!(Table::read("y listed 8 8 packed", "x").unwrap().is_none());
         assert!(!Table::default().any_typed.iter().any(|yes| *yes));
         let pieces = "x pieces 131072 262144 packed\nx pieces 131072 4194304 segments 0.7 9\n";
         let pieces = Table::read(pieces, "x").unwrap().unwrap();
         assert!(!pieces.is_in_pieces(300_000) && pieces.is_in_pieces(4 << 20) && !pieces.any_typed[0]);
-        assert!(table.any_typed[0] && ORDERS.iter().enumerate().all(|(i, (order, _))| *order as usize == i));
+        assert!(table.any_typed[0]);
         assert!(Table::read(BUILT_IN, "x").is_ok());
     }
 
@@ -377,13 +390,16 @@ mod tests {
 
     #[test]
     fn rows_that_are_written_are_read_again() {
-        for order in [Order::Strided, Order::Nested, Order::Listed] {
-            let row = format!("x {}", Subject::Blocks { order, block: 64, size: 4096 });
+        let one_type = [Order::Strided, Order::Nested, Order::Listed].map(|order| (order, false));
+        for (order, is_mixed) in one_type.into_iter().chain([(Order::Nested, true)]) {
+            let spacing = Spacing { mean_block: 64, order, is_mixed };
+            let row = format!("x {}", Subject::Blocks { spacing, size: 4096 });
             for (least, most, is_typed) in
                 [(0.5, 0.5, true), (0.99, 0.99, false), (0.5, 3.0, false), (0.3, 1.5, true)]
             {
                 let table = Table::read(&table_line(&row, least..=most, 3), "x").unwrap().unwrap();
-                assert_eq!(table.typed[order as usize][block_class(64)][size_class(4096)], is_typed);
+                let of_spacing = table.typed[arrangement(spacing)];
+                assert_eq!(of_spacing[block_class(64)][size_class(4096)], is_typed);
             }
         }
         let row = format!("x {}", Subject::Pieces { piece: 1 << 17, size: 1 << 20 });
@@ -393,7 +409,7 @@ mod tests {
     #[test]
     fn a_line_that_is_no_row_is_an_error_that_says_which() {
         for (line, word) in [
-            ("x probes yes", "expected `strided`, `nested`, `listed` or `pieces`, found `probes`"),
+            ("x probes yes", "expected `strided`, `nested`, `listed`, `mixed` or `pieces`, found `probes`"),
             ("x strided many 8 typed", "expected the bytes of a block, found `many`"),
             ("x strided 8 -1 typed", "expected the bytes of a message, found `-1`"),
             ("y listed 8 8 bytes", "expected `typed` or `packed`, found `bytes`"),

@@ -81,18 +81,7 @@ fn edges_agree(
     let numbers = [sources.len() as u64, destinations.len() as u64, sent.wrapping_sub(received)];
     // SAFETY: a constant of the library.
     let [sources, destinations, difference] = reduce(mpi, raw, numbers, unsafe { ffi::RSMPI_SUM })?;
-    if difference == 0 {
-        return Ok(());
-    }
-    Err(Error::Parameter {
-        shape: "a graph",
-        parameter: "the number of all sources".to_owned(),
-        value: sources.into(),
-        requirement: format!(
-            "{destinations}, the number of all destinations, and the same edges: if a rank names another as \
-             a destination, that one names it as a source"
-        ),
-    })
+    if difference == 0 { Ok(()) } else { Err(Error::Edges { sources, destinations }) }
 }
 
 /// Asks a communicator for the neighbours of this rank. All ranks must make this call.

@@ -94,6 +94,10 @@ unsafe impl sealed::Read for PlainValues<'_> {
         is_memory.then(|| Span { place: self.place.cast_mut(), size: sealed::Read::packed_size(self) })
     }
 
+    fn spacing(&self) -> Option<Spacing> {
+        if self.of.facts.has_blocks() { None } else { (self.of.plan)().spacing() }
+    }
+
     fn typed(&self) -> Result<Typed, Error> {
         Typed::new(self.place.cast_mut(), self.count, Entry::Fixed((self.of.lazy)()))
     }

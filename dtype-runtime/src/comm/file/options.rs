@@ -213,8 +213,8 @@ impl Ranks<'_> {
         Ok(own)
     }
 
-    /// Checks that either all ranks can open the file as it is, or none. In Open MPI, `MPI_File_open` waits for
-    /// ever if the first rank can, and another one cannot.
+    /// Checks that either all ranks can open the file as it is, or none. In Open MPI, `MPI_File_open` waits
+    /// for ever if the first rank can, and another one cannot.
     fn check_able(self, mpi: &Usable, access: Access) -> Result {
         let own = u64::from(can_open(self.path, access));
         let ((), [[least, greatest], _]) = agreed_on(mpi, self.communicator, self.path, Ok(((), [own, 0])))?;

@@ -80,7 +80,7 @@ fn receive<T: FromMessage>(world: &Comm<&SimpleCommunicator>, call: usize, mut o
             Ok(value)
         }
         4 => {
-            assert_eq!(world.any().tag(0).receive_into(&mut old)?.rank(), 0);
+            assert_eq!(world.any().tag(0).wire(Wire::Packed).receive_into(&mut old)?.rank(), 0);
             Ok(old)
         }
         5 => peer.start().receive()?.finish(),

@@ -214,6 +214,16 @@ pub fn rest(world: &SimpleCommunicator) {
         assert!(world.any().probe().unwrap().is_none());
     }
     world.barrier();
+    // A long message in segments is received from any rank.
+    let long: Vec<(u8, f64)> = (0..300_000).map(|i| (i as u8, f64::from(i))).collect();
+    if world.rank() == 0 {
+        world.peer(1).wire(Wire::Segments).send(&long[..]).unwrap();
+    } else if world.rank() == 1 {
+        let mut place = vec![(0u8, 0.0); long.len()];
+        let from = world.any().wire(Wire::Segments).receive_into(&mut place[..]).unwrap();
+        assert_eq!((from.rank(), place == long), (0, true));
+    }
+    world.barrier();
     // A plain message has a number of values, whatever its type is called.
     if world.rank() == 0 {
         world.peer(1).send(&vec![(1u8, 0.5f64); 100]).unwrap();

@@ -46,7 +46,8 @@ pub fn measured(world: &SimpleCommunicator) {
     let again = world.calibrate_with(&text).unwrap();
     assert_eq!(again.to_string(), text);
     for (way, pieces) in [("typed", "segments"), ("packed", "packed")] {
-        let rows = ["strided", "nested", "listed"].map(|order| format!("{library} {order} 8 64 {way}\n"));
+        let rows = ["strided", "nested", "listed", "mixed"];
+        let rows = rows.map(|blocks| format!("{library} {blocks} 8 64 {way}\n"));
         let table = rows.concat() + &format!("{library}-between-nodes pieces 131072 262144 {pieces}\n");
         let table = if world.rank() == 0 { table } else { String::from("what is no table") };
         let calibration = world.calibrate_with(&table).unwrap();
