@@ -57,7 +57,7 @@ pub struct Running {
     /// ([`Library::tears_complex`]).
     pub(crate) tears_complex: bool,
     /// See [`Library::packing`].
-    pub(crate) packing: Packing,
+    pub packing: Packing,
     /// The kinds of datatypes that the library is not known to pack as the standard says.
     pub doubts: &'static [Doubt],
     /// See [`Library::WRITES_PAST_BUFFER`].

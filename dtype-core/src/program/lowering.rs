@@ -270,9 +270,7 @@ impl Lowering {
 
     /// Lowers a list of blocks of different lengths to a struct of shorter lists, if these are faster.
     fn lengths_in_parts(&mut self, block: Built, lengths: &[u64], displacements: &[i64]) -> Option<Built> {
-        let copies = lengths.iter().fold(0u64, |all, length| all.saturating_add(*length));
-        let bytes = block.size.saturating_mul(copies);
-        let part = self.packing.part_of_lengths(bytes, displacements.len() as u64)?;
+        let part = self.packing.part_of_lengths(displacements.len() as u64)?;
         Some(self.in_parts(part, displacements, |of, first, part| {
             of.listed_lengths(block, lengths[first..first + part.len()].to_vec(), part)
         }))
