@@ -167,6 +167,7 @@ const HEADER: &str = "\
 #                                               contiguous blocks of BLOCK bytes are at equal distances
 # LIBRARY nested  BLOCK   BYTES   typed|packed  the same in loops around loops
 # LIBRARY listed  BLOCK   BYTES   typed|packed  the same anywhere
+# LIBRARY mixed   BLOCK   BYTES   typed|packed  structs with gaps, and parts of arrays of them
 #
 # Each row ends with how many times as long it takes typed as packed, at least and at most, and in how many
 # cases. The way is the one that loses less where it loses most.
