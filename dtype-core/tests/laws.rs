@@ -255,7 +255,7 @@ proptest! {
         copies in 1u64..4,
         limit in proptest::option::of(2u64..6),
         fragment in proptest::option::of(0u64..2000),
-        resized_is_slow in any::<bool>(),
+        avoids_buckets in any::<bool>(),
     ) {
         // Adjacent copies reveal the extent that a library gives to one copy.
         let tree = TypeTree::vector(copies, tree.measure().unwrap().true_extent(), tree);
@@ -263,7 +263,7 @@ proptest! {
         let measure = tree.measure().unwrap();
         let own = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let bounds = bounds.map(|bounds| if natural { own } else { bounds });
-        let packing = Packing { fragment, resized_is_slow };
+        let packing = Packing { fragment, avoids_buckets };
         let program = Program::lower_for(&tree, bounds, limit.unwrap_or(u64::MAX), packing).unwrap();
         prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
         prop_assert!(most_joined(&program) <= limit.unwrap_or(u64::MAX));
@@ -710,7 +710,7 @@ fn calls_that_suit_a_library_have_the_map_of_the_tree() {
         let measure = tree.measure().unwrap();
         let bounds = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let plain = Program::lower(&tree, Some(bounds)).unwrap();
-        let both = Packing { resized_is_slow: true, ..Packing::MPICH };
+        let both = Packing { avoids_buckets: true, ..Packing::MPICH };
         for packing in [Packing::MPICH, Packing::INTEL_MPI, both] {
             let program = Program::lower_for(&tree, Some(bounds), i32::MAX as u64, packing).unwrap();
             for library in Library::ALL {

@@ -6,7 +6,7 @@ use ::mpi::{
     Count,
     ffi::{self, MPI_Aint, MPI_Count, MPI_Datatype},
 };
-use dtype_core::{BaseType, Datatype, Measure, OldType, Packing, Program, Step};
+use dtype_core::{BaseType, Datatype, Measure, OldType, Packing, Program, Purpose, Step};
 
 use crate::{
     Error, Usable,
@@ -16,24 +16,26 @@ use crate::{
     running,
 };
 
-/// Builds and commits the datatype of a constructor program, with the calls that suit the library. Returns
-/// the handle, and `true` if it was built and must be freed. If `may_split` is set, complex numbers that the
-/// library would copy wrongly become two numbers each.
+/// Builds and commits the datatype of a constructor program for a purpose, with the calls that suit the
+/// library. Returns the handle, and `true` if it was built and must be freed.
 ///
 /// # Errors
 /// [`Error::Construction`] if the size or the true extent of the datatype is not that of the program.
-pub fn construct(mpi: &Usable, program: &Program, may_split: bool) -> Result<(MPI_Datatype, bool), Error> {
+pub fn construct(mpi: &Usable, program: &Program, purpose: Purpose) -> Result<(MPI_Datatype, bool), Error> {
     let Datatype { tree, bounds, .. } = program.datatype()?;
     let most = if has_large_counts() { i64::MAX as u64 } else { Count::MAX as u64 };
-    let packing = running().packing;
-    if packing == Packing::default() && program.largest_count() <= most {
-        return run(mpi, program, may_split, &tree.measure()?);
-    }
-    let suited = Program::lower_for(&tree, Some(bounds), most, packing)?;
-    run(mpi, &suited, may_split, &tree.measure()?)
+    let packing = running().packing_for(purpose);
+    let suited = if packing == Packing::default() && program.largest_count() <= most {
+        None
+    } else {
+        Some(Program::lower_for(&tree, Some(bounds), most, packing)?)
+    };
+    let may_split = purpose == Purpose::Messages;
+    run(mpi, suited.as_ref().unwrap_or(program), may_split, &tree.measure()?)
 }
 
-/// Makes the calls of a program. The datatype has the size and the true extent in `asked`.
+/// Makes the calls of a program. The datatype has the size and the true extent in `asked`. If `may_split` is
+/// set, complex numbers that the library would copy wrongly become two numbers each.
 fn run(
     mpi: &Usable,
     program: &Program,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ::mpi::ffi::MPI_Datatype;
-use dtype_core::{Bounds, NodeCosts, Program, TypeTree, solve_layout};
+use dtype_core::{Bounds, NodeCosts, Program, Purpose, TypeTree, solve_layout};
 
 use crate::{
     Error, Usable,
@@ -130,7 +130,7 @@ impl Committed {
         let tree = solve_layout(tree, &NodeCosts::THESIS.linear())?.tree;
         let program = Program::lower(&tree, Some(bounds))?;
         let slot = Arc::new(Slot::new());
-        let handle = slot.get_or_build(|mpi| construct(mpi, &program, false))?;
+        let handle = slot.get_or_build(|mpi| construct(mpi, &program, Purpose::Any))?;
         Ok(Self { handle, _slot: slot })
     }
 

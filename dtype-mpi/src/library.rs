@@ -83,6 +83,9 @@ pub trait Library {
 
     /// Returns the way in which the library packs, as far as it decides which calls build a datatype.
     fn packing(version: Version) -> Packing;
+
+    /// Returns `true` if views of files with an hindexed of several copies of a resized datatype are misread.
+    fn misreads_buckets(version: Version) -> bool;
 }
 
 /// Calls a macro with the types of all libraries.
@@ -132,6 +135,10 @@ impl Library for OpenMpi {
     fn packing(_: Version) -> Packing {
         Packing::default()
     }
+
+    fn misreads_buckets(_: Version) -> bool {
+        false
+    }
 }
 
 /// MPICH, from version 4 on, and libraries with its ABI.
@@ -172,6 +179,10 @@ impl Library for Mpich {
     fn packing((major, _): Version) -> Packing {
         if major >= 4 { Packing::MPICH } else { Packing::default() }
     }
+
+    fn misreads_buckets((major, _): Version) -> bool {
+        major < 5
+    }
 }
 
 /// Intel MPI, from version 2021 on. It descends from MPICH, and has the same handles.
@@ -210,6 +221,10 @@ impl Library for IntelMpi {
 
     fn packing(_: Version) -> Packing {
         Packing::INTEL_MPI
+    }
+
+    fn misreads_buckets(_: Version) -> bool {
+        false
     }
 }
 
@@ -251,5 +266,9 @@ impl Library for StandardAbi {
 
     fn packing(_: Version) -> Packing {
         Packing::default()
+    }
+
+    fn misreads_buckets(_: Version) -> bool {
+        true
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use ::mpi::ffi;
-use dtype_core::Packing;
+use dtype_core::{Packing, Purpose};
 
 use crate::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version, all_libraries, number};
 
@@ -58,6 +58,8 @@ pub struct Running {
     pub(crate) tears_complex: bool,
     /// See [`Library::packing`].
     pub packing: Packing,
+    /// See [`Library::misreads_buckets`].
+    misreads_buckets: bool,
     /// The kinds of datatypes that the library is not known to pack as the standard says.
     pub doubts: &'static [Doubt],
     /// See [`Library::WRITES_PAST_BUFFER`].
@@ -111,6 +113,12 @@ impl Running {
         all_libraries!(answered!).into_iter().flatten().next()
     }
 
+    /// Returns what decides which calls build a datatype for a purpose.
+    pub(crate) fn packing_for(&self, purpose: Purpose) -> Packing {
+        let is_misread = purpose == Purpose::Files && self.misreads_buckets;
+        Packing { avoids_buckets: is_misread || self.packing.avoids_buckets, ..self.packing }
+    }
+
     fn at<L: Library>(version: Version) -> Self {
         Self {
             name: L::NAME,
@@ -125,6 +133,7 @@ impl Running {
             is_faster_probed: L::is_faster_probed(version),
             tears_complex: L::tears_complex(version),
             packing: L::packing(version),
+            misreads_buckets: L::misreads_buckets(version),
             doubts: L::doubts(version),
             writes_past_buffer: L::WRITES_PAST_BUFFER,
             exchanges_datatypes: L::EXCHANGES_DATATYPES,

@@ -80,7 +80,7 @@
 //! | `MPI_Allgather`, `MPI_Allgatherv` | `world.all_gather(&x)?`, `all_gather_into` |
 //! | `MPI_Alltoall`, `MPI_Alltoallv` | `world.all_to_all(&values)?` |
 //! | `MPI_Alltoallw` | `world.all_to_all_into(&views, &mut places)?` |
-//! | `MPI_Reduce`, `MPI_Allreduce` | `world.reduce(0, &x, \|a, b\| a + b)?`, `all_reduce` |
+//! | `MPI_Reduce`, `MPI_Allreduce` | `world.reduce(0, &x, \|a, b\| a + b)?`, `all_reduce`; of plain values |
 //! | `MPI_Scan`, `MPI_Exscan` | `scan`, `scan_before` |
 //! | `MPI_Cart_create` | `world.cartesian([2, 3], [true, false])?` |
 //! | `MPI_Dist_graph_create_adjacent` | `world.graph(&sources, &destinations)?` |
@@ -93,7 +93,9 @@
 //! | `MPI_File_open`, … | `world.create(path)?`, `open`, then `write(&part, &a)?`, `read(&part, &mut a)?` |
 //! | `MPI_File_write_at_all`, … | `file.write_at_all(bytes, &x)?`, `read_at_all`, `append(&x)?` |
 //! | `MPI_File_iwrite_at`, … | `file.start().write_at(bytes, &x)?`, `read_at` |
-//! | `MPI_Win_create`, … | `world.window(&mut values, \|window\| …)?` |
+//! | `MPI_Win_create`, … | `world.window(&mut values, \|window\| window.fence(\|epoch\| …))?` |
+//! | `MPI_Put`, `MPI_Get` | `epoch.put(&x, rank, &layout)?`, `get` |
+//! | `MPI_Accumulate` | `epoch.accumulate(&x, SystemOperation::sum(), rank, &layout)?` |
 //! | anything else | rsmpi's calls: a `Comm` dereferences to rsmpi's communicator |
 //!
 //! | other tasks | |

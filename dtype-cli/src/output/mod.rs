@@ -156,9 +156,15 @@ impl Answer<'_> {
         let Bounds { lower_bound, extent } = self.bounds;
         // A file name must not end the comment.
         let source = self.source.replace(char::is_control, " ").replace("*/", "* /");
+        let suited = if self.packing == Packing::default() {
+            ""
+        } else {
+            "The calls make the tree in the way that is the fastest with the chosen library.\n"
+        };
         let comment = format!(
             "Written by `dtype` from {source}.\n\
-             {} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\n{tree}",
+             {} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\
+             {suited}\n{tree}",
             measure.size,
             optimality.name()
         );

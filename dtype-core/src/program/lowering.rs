@@ -307,7 +307,7 @@ impl Lowering {
             return None;
         }
         let longest = match self.packing {
-            Packing { resized_is_slow: true, .. } => 8,
+            Packing { avoids_buckets: true, .. } => 8,
             Packing { fragment: Some(_), .. } => 4,
             Packing { .. } => return None,
         };
@@ -320,7 +320,7 @@ impl Lowering {
             let all: Vec<_> = each.collect();
             return Some(self.hindexed_block(block, length, &all));
         }
-        if !self.packing.resized_is_slow {
+        if !self.packing.avoids_buckets {
             return None;
         }
         let hvectors: Vec<_> =

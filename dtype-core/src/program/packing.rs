@@ -8,16 +8,16 @@ pub struct Packing {
     /// by walking over the blocks of an hvector or a list, and copies the blocks at both ends of a piece one
     /// at a time. Whole copies in a contiguous datatype, and whole members of a struct, are found at once.
     pub fragment: Option<u64>,
-    /// `true` if copies of a resized datatype are slower than the same copies in an hvector or a list.
-    pub resized_is_slow: bool,
+    /// `true` if an hindexed of several copies of a resized datatype is slow, or is misread.
+    pub avoids_buckets: bool,
 }
 
 impl Packing {
     /// MPICH from version 4 on.
-    pub const MPICH: Self = Self { fragment: Some(8 << 10), resized_is_slow: false };
+    pub const MPICH: Self = Self { fragment: Some(8 << 10), avoids_buckets: false };
 
     /// Intel MPI.
-    pub const INTEL_MPI: Self = Self { fragment: None, resized_is_slow: true };
+    pub const INTEL_MPI: Self = Self { fragment: None, avoids_buckets: true };
 
     // The ratios to a fragment below were measured on MPICH 4.0.2 and 5.0.2.
 
@@ -44,4 +44,17 @@ impl Packing {
         let part = count.div_ceil(64).max(16);
         (self.fragment.is_some() && count > 2 * part).then_some(part as usize)
     }
+}
+
+/// The purpose of an MPI datatype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Messages, including copies that MPI itself makes. Complex numbers that the library would copy wrongly
+    /// are built as two numbers each.
+    Messages,
+    /// Views of files.
+    Files,
+    /// Any purpose, including reductions in windows: the datatype consists of the predefined datatypes in its
+    /// tree.
+    Any,
 }

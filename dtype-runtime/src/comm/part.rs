@@ -12,7 +12,8 @@ use crate::{
 
 impl<C: Handle> Comm<C> {
     /// Returns the part of this rank if a global array is divided into blocks: `array` has the lengths of its
-    /// dimensions, and `grid` the numbers of ranks along them. See [`Part`] for the rule of division.
+    /// dimensions, and `grid` the numbers of ranks along them. See [`Part`] for the rule of division. A grid
+    /// of more places than there are ranks is an error of the calls that take the part.
     ///
     /// ```no_run
     /// use dtype_runtime::{Result, run};
@@ -30,7 +31,7 @@ impl<C: Handle> Comm<C> {
     /// }
     /// ```
     pub fn blocks<const D: usize>(&self, array: [usize; D], grid: [usize; D]) -> Part<D> {
-        Part::of(self.rank(), array, grid)
+        Part::of(self.rank(), array, grid).among(self.size())
     }
 
     /// Creates a communicator with the same ranks that form a Cartesian grid (`MPI_Cart_create`): `lengths`

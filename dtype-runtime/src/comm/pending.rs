@@ -14,8 +14,9 @@ use crate::{
 ///
 /// A message to send is free as soon as the transfer has been started. A place to receive into is borrowed
 /// until `finish`, and is written there. Dropping the transfer waits until its message has been sent, and
-/// gives up a receive. Forgetting it is sound: a forgotten receive takes a message that nobody gets.
-#[must_use = "nothing is received before `finish`"]
+/// gives up a receive, which may have taken a message by then. Forgetting it is sound: a forgotten receive
+/// takes a message that nobody gets.
+#[must_use = "a transfer ends at `finish`: until then, nothing is received, and nothing may be sent"]
 pub struct Pending<'a, T = ()> {
     state: Box<dyn State<T> + 'a>,
 }
@@ -110,11 +111,26 @@ impl<'a, T> Pending<'a, T> {
 
 /// The calls of a peer, a communicator, its neighbours or a file that only start: what `start()` returns.
 /// Each gives a [`Pending`].
+///
+/// | of | calls |
+/// |---|---|
+/// | a peer | `send`, `receive`, `receive_into` |
+/// | any rank | `receive`, `receive_into` |
+/// | a communicator, neighbours | `all_to_all_into` |
+/// | a file | `write_at`, `read_at` |
 #[derive(Clone, Copy, Debug)]
 pub struct Starting<P>(pub(super) P);
 
 /// The calls of a peer, a communicator or its neighbours that are prepared: what `prepare()` returns.
 /// Each gives something that is run many times, such as a [`PreparedSend`](crate::PreparedSend).
+///
+/// | of | calls |
+/// |---|---|
+/// | a peer | `send`, `receive_into` |
+/// | a communicator | `all_to_all_into`, `redistribute` |
+/// | neighbours | `all_to_all_into` |
+///
+/// An exchange with some ranks is prepared as a `send` and a `receive_into` of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing<P>(pub(super) P);
 

@@ -136,7 +136,8 @@ impl<C: Handle> Comm<C> {
         if root == self.rank() { Err(unsendable("the root must pass `Some(place)`")) } else { Ok(()) }
     }
 
-    /// Combines the values of all ranks, and returns the result on each (`MPI_Allreduce`).
+    /// Combines the values of all ranks, and returns the result on each (`MPI_Allreduce`). Only plain values
+    /// are reduced: to combine owned ones, [`all_gather`](Comm::all_gather) them.
     ///
     /// # Errors
     /// `Elsewhere` if the function has panicked on another rank, or if another rank has an error; this error

@@ -4,6 +4,7 @@ use std::{
     fmt,
     io::{self, Write as _},
     process, thread,
+    time::Duration,
 };
 
 use ::mpi::topology::{Communicator, SimpleCommunicator};
@@ -69,5 +70,7 @@ fn end(world: &Comm, error: &dyn fmt::Display) -> ! {
     let line = format!("rank {}: {error}\n", world.rank());
     // Without a place to print to, the job ends all the same.
     let _ = io::stderr().write_all(line.as_bytes());
+    // MPICH's launcher loses what a rank prints just before the job ends.
+    thread::sleep(Duration::from_millis(50));
     world.abort(1)
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::OnceLock};
 
-use dtype_core::{Bounds, LinearCosts, TypeTree};
+use dtype_core::{Bounds, LinearCosts, Purpose, TypeTree};
 use dtype_engine::Plan;
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     layout::{LayoutDatatype, entry::Entry},
     types::{
         cache::cached,
-        entry::{COSTS, Purpose, Wanted},
+        entry::{COSTS, Wanted},
     },
 };
 

@@ -37,6 +37,8 @@ pub struct Part<const D: usize> {
     rank: usize,
     array: [usize; D],
     grid: [usize; D],
+    /// The number of ranks that there are, at most.
+    ranks: usize,
     /// The sizes of the blocks that are dealt out in turn; `None` if each rank has one block.
     blocks: Option<[usize; D]>,
     /// The numbers of layers of ghost cells below and above the own elements.
@@ -49,7 +51,14 @@ impl<const D: usize> Part<D> {
     /// the numbers of ranks along them.
     pub const fn of(rank: usize, array: [usize; D], grid: [usize; D]) -> Self {
         let (widths, order) = ([[0; 2]; D], ArrayOrder::RowMajor);
-        Self { rank, array, grid, blocks: None, widths, order }
+        Self { rank, array, grid, ranks: usize::MAX, blocks: None, widths, order }
+    }
+
+    /// Returns the part among so many ranks, which the grid must not exceed.
+    #[cfg(feature = "mpi")]
+    pub(crate) const fn among(mut self, ranks: usize) -> Self {
+        self.ranks = ranks;
+        self
     }
 
     /// Returns the part that consists of blocks of these sizes, dealt out to the ranks in turn.
@@ -193,6 +202,16 @@ impl<const D: usize> Distributed<D> for Part<D> {
         }
         if let Some(k) = self.blocks.and_then(|blocks| blocks.iter().position(|size| *size == 0)) {
             return Err(refused("a part of an array", format!("cyclic[{k}]"), 0, "at least 1"));
+        }
+        let places = self.grid.iter().fold(1usize, |places, length| places.saturating_mul(*length));
+        if places > self.ranks {
+            let requirement = format!("at most {}, the number of ranks", self.ranks);
+            return Err(refused(
+                "a part of an array",
+                "the number of places in its grid",
+                places,
+                requirement,
+            ));
         }
         if self.coordinates().is_none() {
             return Ok(Vec::new());

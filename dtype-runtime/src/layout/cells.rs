@@ -120,6 +120,7 @@ impl<T, const D: usize> Index<[usize; D]> for Cells<'_, T, D> {
     type Output = T;
 
     #[inline]
+    #[track_caller]
     fn index(&self, index: [usize; D]) -> &T {
         match self.get(index) {
             Some(cell) => cell,
@@ -130,6 +131,7 @@ impl<T, const D: usize> Index<[usize; D]> for Cells<'_, T, D> {
 
 impl<T, const D: usize> IndexMut<[usize; D]> for Cells<'_, T, D> {
     #[inline]
+    #[track_caller]
     fn index_mut(&mut self, index: [usize; D]) -> &mut T {
         let interior = self.interior();
         match self.get_mut(index) {
@@ -140,6 +142,7 @@ impl<T, const D: usize> IndexMut<[usize; D]> for Cells<'_, T, D> {
 }
 
 #[cold]
+#[track_caller]
 fn outside<const D: usize>(what: &str, index: [usize; D], within: &[Range<usize>; D]) -> ! {
     panic!("the index {index:?} is outside of {what}: the indices {within:?}")
 }

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, marker::PhantomData, ptr};
 
 #[cfg(feature = "mpi")]
-use dtype_core::Bounds;
+use dtype_core::{Bounds, Purpose};
 use dtype_core::{Optimality, Program, Runs, TypeTree};
 use dtype_engine::{Error as PackError, Plan, Valid};
 
@@ -19,10 +19,7 @@ use super::{
     source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome, Place},
 };
 #[cfg(feature = "mpi")]
-use crate::types::{
-    cache::cached,
-    entry::{Purpose, Wanted},
-};
+use crate::types::{cache::cached, entry::Wanted};
 use crate::{
     Error,
     types::{MpiDatatype, entry::LayoutOrigin},

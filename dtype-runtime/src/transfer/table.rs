@@ -35,10 +35,13 @@ const BLOCKS: usize = 16;
 /// [`Order`], and any of values of different ones.
 const ARRANGEMENTS: [&str; 4] = ["strided", "nested", "listed", "mixed"];
 
+/// The number of the last arrangement.
+const MIXED: usize = ARRANGEMENTS.len() - 1;
+
 /// Returns the number of the arrangement of blocks.
 fn arrangement(Spacing { order, is_mixed, .. }: Spacing) -> usize {
     match order {
-        _ if is_mixed => 3,
+        _ if is_mixed => MIXED,
         Order::Strided => 0,
         Order::Nested => 1,
         Order::Listed => 2,
@@ -138,6 +141,18 @@ impl Table {
         Ok(Some(Self { typed, any_typed, in_pieces, library: library.to_owned() }))
     }
 
+    /// Returns the table with the choices of the table of the process for values of different base types, if
+    /// it has none itself: [`calibrate`](crate::Comm::calibrate) does not measure them.
+    fn completed(mut self) -> Self {
+        if !self.typed[MIXED].as_flattened().contains(&true)
+            && let Ok(current) = Self::current()
+        {
+            self.typed[MIXED] = current.typed[MIXED];
+            self.any_typed = from_fn(|size| self.typed.as_flattened().iter().any(|sizes| sizes[size]));
+        }
+        self
+    }
+
     /// Returns `true` if a message that is not contiguous should be sent or received with its datatype.
     #[inline]
     pub fn is_typed<M: Read + ?Sized>(&self, message: &M) -> bool {
@@ -169,7 +184,8 @@ impl Tables {
     /// for messages within nodes, or only for messages between nodes, these are used for both.
     pub fn read(text: &str, neighbours: Vec<Rank>) -> Result<Self, String> {
         let library = table_library();
-        let (within, between) = (Table::read(text, &library)?, Table::read(text, &between_nodes(&library))?);
+        let read = |library: &str| Ok::<_, String>(Table::read(text, library)?.map(Table::completed));
+        let (within, between) = (read(&library)?, read(&between_nodes(&library))?);
         let near = within.as_ref().or(between.as_ref()).cloned();
         Ok(Self { neighbours, near, far: between.or(within) })
     }

@@ -10,7 +10,7 @@ use std::{
 #[cfg(feature = "mpi")]
 use ::mpi::{datatype::DatatypeRef, raw::FromRaw};
 use dtype_core::{
-    BaseType, Bounds, LinearCosts, NodeCosts, Program, Runs, Solution, TypeTree, constant::Solved,
+    BaseType, Bounds, LinearCosts, NodeCosts, Program, Purpose, Runs, Solution, TypeTree, constant::Solved,
     solve_layout,
 };
 use dtype_engine::Plan;
@@ -43,18 +43,6 @@ impl fmt::Display for LayoutOrigin {
             Self::RunTime => "run time",
         })
     }
-}
-
-/// The purpose of an entry's MPI datatype.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
-    /// Messages, including copies that MPI itself makes. Complex numbers that the library would copy wrongly
-    /// are built as two numbers each.
-    Messages,
-    /// Any purpose, including reductions in windows: the datatype consists of the predefined datatypes in its
-    /// tree.
-    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are no MPI datatypes"))]
-    Any,
 }
 
 /// The result of a macro that has solved a layout.
@@ -202,8 +190,7 @@ impl LazyDatatype {
     /// Returns the committed datatype, which the first call builds.
     #[cfg(feature = "mpi")]
     pub(crate) fn handle(&self) -> Result<Handle, Error> {
-        let may_split = self.purpose == Purpose::Messages;
-        self.handle.get_or_build(|mpi| Ok(construct(mpi, self.program(), may_split)?))
+        self.handle.get_or_build(|mpi| Ok(construct(mpi, self.program(), self.purpose)?))
     }
 
     /// Returns the committed datatype of an entry that is never dropped.

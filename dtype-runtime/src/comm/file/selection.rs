@@ -2,15 +2,12 @@
 
 use std::ops::Range;
 
-use dtype_core::{BaseType, Bounds, TypeTree};
+use dtype_core::{BaseType, Bounds, Purpose, TypeTree};
 
 use crate::{
     Error, Layout, MpiDatatype, Result,
     layout::{LayoutDatatype, entry::Entry, nest::for_each_place, region::Region},
-    types::{
-        cache::cached,
-        entry::{Purpose, Wanted},
-    },
+    types::{cache::cached, entry::Wanted},
 };
 
 /// The largest number of bytes in one call: a library counts them by `int`.
@@ -98,7 +95,7 @@ impl Selection {
     /// Returns the committed datatype of the view.
     pub fn datatype(self) -> Result<LayoutDatatype> {
         let wanted = Wanted::new(self.tree, Some(Bounds::of_extent(self.extent)));
-        Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..wanted })).datatype()
+        Entry::Shared(cached(Wanted { purpose: Purpose::Files, ..wanted })).datatype()
     }
 }
 

@@ -28,7 +28,8 @@ impl File {
             return Ok(());
         }
         Err(self.refused(format!(
-            "{found} of {expected} bytes were transferred: the file ends before, or the storage is full"
+            "{found} of {expected} bytes were transferred: a file that is read ends before, or the storage \
+             of one that is written is full"
         )))
     }
 }

@@ -159,6 +159,19 @@ pub fn topologies(world: &SimpleCommunicator) {
         let refused = comm.graph(sources, destinations).map(drop).unwrap_err().to_string();
         assert!(refused.contains("1 sources and 1 destinations in all"), "{refused}");
     }
+    // A grid of more places than ranks: its parts would be missing in files.
+    let few = comm.blocks([10, 10], [size + 1, 1]);
+    let all = comm.blocks([10, 10], [size, 1]);
+    let refused = |error: Error| error.to_string().contains("the number of places in its grid is");
+    assert!(refused(comm.redistribute(&few, &few.vec(0.5), &all, &mut all.vec(0.0)).unwrap_err()));
+    let path = std::env::temp_dir()
+        .join(format!("dtype-hostile-{}", comm.all_gather(&std::process::id()).unwrap()[0]));
+    let mut file = comm.create(&path).unwrap();
+    assert!(refused(file.write(&few, &few.vec(0.5)).unwrap_err()));
+    file.close().unwrap();
+    if rank == 0 {
+        std::fs::remove_file(&path).unwrap();
+    }
     // A row that ends: the first rank and the last one have a neighbour that there is not.
     let row = comm.cartesian([size], [false]).unwrap();
     let sent = [vec![value; 3], vec![value; 2]];

@@ -121,9 +121,54 @@ pub fn files(world: &SimpleCommunicator) {
     }
     calls(world);
     views(world);
+    buckets(world);
     of_one_rank(world);
     ends(world);
     mistakes(world);
+}
+
+/// Views of several copies of a part that do not adjoin, in runs of different lengths.
+fn buckets(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let path = path(world, "buckets");
+    for n in [8, 150] {
+        let part = layout!(u8[n][n][2] => [i, i.., 0] for i in 0..n).unwrap();
+        let tile = 2 * n * n;
+        let mut file = world.create(&path).unwrap();
+        file.write_at_all(0, &vec![0u8; if rank == 0 { ranks * tile } else { 0 }]).unwrap();
+        let own = vec![1 + rank as u8; n * (n + 1) / 2];
+        file.view((rank * tile) as u64, &part).unwrap().write_at_all(0, &own).unwrap();
+        let mut read = vec![0; own.len()];
+        file.view((rank * tile) as u64, &part).unwrap().read_at_all(0, &mut read).unwrap();
+        assert_eq!(read, own);
+        file.close().unwrap();
+        let of_rank = |rank: usize| {
+            (0..tile).map(move |i| {
+                let is_in = i % 2 == 0 && i / 2 % n >= i / 2 / n;
+                if is_in { 1 + rank as u8 } else { 0 }
+            })
+        };
+        assert!(on_disk(world, &path) == (0..ranks).flat_map(of_rank).collect::<Vec<_>>());
+        remove(world, &path);
+    }
+    for (array, blocks) in [([13, 20], [5, 2]), ([13, 20], [2, 1]), ([61, 67], [5, 2])] {
+        let part = world.blocks(array, [1, ranks]).cyclic(blocks);
+        let local = part.local();
+        let number = |i: usize| {
+            let [row, column] = part.global([i / local[1], i % local[1]]);
+            (row * array[1] + column) as f64
+        };
+        let own: Vec<f64> = (0..local[0] * local[1]).map(number).collect();
+        let mut file = world.create(&path).unwrap();
+        file.write(&part, &own).unwrap();
+        let mut read = vec![0.0; own.len()];
+        file.read(&part, &mut read).unwrap();
+        assert_eq!(read, own);
+        file.close().unwrap();
+        let all: Vec<f64> = (0..array[0] * array[1]).map(|i| i as f64).collect();
+        assert!(on_disk(world, &path) == pack(&all[..]));
+        remove(world, &path);
+    }
 }
 
 /// A value with padding, and a part that must be checked.
