@@ -207,7 +207,7 @@ pub enum Error {
     #[doc(hidden)]
     #[error(
         "{} from rank {rank} holds {found}, but its destination holds {expected}: sender and receiver must \
-         have the same base types in the same order",
+         have the same base types in the same order, as many of them",
         tag.map_or("the part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
     Mismatch {

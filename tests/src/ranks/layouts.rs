@@ -91,7 +91,7 @@ pub fn long(world: &SimpleCommunicator) {
         let mut at = 0;
         let runs = (0..count / 4).flat_map(|_| {
             let (first, distance) = (at + 5 + drawn.below(9), 1 + 2 * drawn.below(2));
-            let run: Vec<usize> = (0..1 + drawn.below(12)).map(|i| first + i * distance).collect();
+            let run: Vec<usize> = (0..=drawn.below(12)).map(|i| first + i * distance).collect();
             at = run[run.len() - 1];
             run
         });

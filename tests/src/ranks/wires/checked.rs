@@ -51,7 +51,7 @@ pub fn checked(world: &SimpleCommunicator) {
                 format!(
                     "the message with tag 3 from rank 0 holds {times}{{f64, u32}} ({size} packed bytes), but \
                      its destination holds {times}{{u32, f64}} ({size} packed bytes): sender and receiver \
-                     must have the same base types in the same order"
+                     must have the same base types in the same order, as many of them"
                 )
             );
             assert!(wrong.iter().all(|value| *value == Other::default()));
