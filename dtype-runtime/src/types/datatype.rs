@@ -348,11 +348,12 @@ fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
     /// The number of bytes to check at a time.
     const SOME: usize = 4096;
     let ValueType { facts, copying, .. } = ValueType::of::<T>();
-    if facts.any_pattern {
+    let size = facts.packed_size;
+    // There may be any number of values without data.
+    if facts.any_pattern || size == 0 {
         return Ok(());
     }
-    let size = facts.packed_size;
-    let most = (SOME / size.max(1)).max(1);
+    let most = (SOME / size).max(1);
     for (i, some) in values.chunks(most).enumerate() {
         let pack = |packed: *mut u8| {
             // SAFETY: 1, since the values are borrowed; 2 and 3, since `packed` is room of their packed size.
