@@ -23,15 +23,16 @@ use crate::{
 /// [`Error::Construction`] if the size or the true extent of the datatype is not that of the program.
 pub fn construct(mpi: &Usable, program: &Program, purpose: Purpose) -> Result<(MPI_Datatype, bool), Error> {
     let Datatype { tree, bounds, .. } = program.datatype()?;
+    let asked = tree.measure()?;
     let most = if has_large_counts() { i64::MAX as u64 } else { Count::MAX as u64 };
-    let packing = running().packing_for(purpose);
+    let packing = running().packing_for(purpose).for_size(asked.size);
     let suited = if packing == Packing::default() && program.largest_count() <= most {
         None
     } else {
         Some(Program::lower_for(&tree, Some(bounds), most, packing)?)
     };
     let may_split = purpose == Purpose::Messages;
-    run(mpi, suited.as_ref().unwrap_or(program), may_split, &tree.measure()?)
+    run(mpi, suited.as_ref().unwrap_or(program), may_split, &asked)
 }
 
 /// Makes the calls of a program. The datatype has the size and the true extent in `asked`. If `may_split` is

@@ -52,9 +52,9 @@ impl Program {
         limit: u64,
         packing: Packing,
     ) -> Result<Self, Error> {
-        let size = tree.measure()?.size;
+        let packing = packing.for_size(tree.measure()?.size);
         let lowering = Lowering { steps: Vec::new(), known: BTreeMap::new(), limit, packing };
-        Ok(lowering.for_size(size).program(tree, bounds))
+        Ok(lowering.program(tree, bounds))
     }
 }
 
@@ -243,12 +243,6 @@ impl Lowering {
     fn hindexed(&mut self, block: Built, blocklengths: Vec<u64>, displacements: &[i64]) -> Built {
         let in_parts = self.lengths_in_parts(block, &blocklengths, displacements);
         in_parts.unwrap_or_else(|| self.listed_lengths(block, blocklengths, displacements))
-    }
-
-    /// Forgets fragments if the datatype has less than one: it is packed at once.
-    fn for_size(self, size: u64) -> Self {
-        let fragment = self.packing.fragment.filter(|fragment| size >= *fragment);
-        Self { packing: Packing { fragment, ..self.packing }, ..self }
     }
 
     /// Lowers an hvector to copies of a block that is resized to the stride, if these are faster.

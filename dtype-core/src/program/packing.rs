@@ -19,6 +19,13 @@ impl Packing {
     /// Intel MPI.
     pub const INTEL_MPI: Self = Self { fragment: None, avoids_buckets: true };
 
+    /// Returns what decides the calls for a datatype of `size` bytes of data. One of less than a fragment is
+    /// packed at once.
+    #[must_use]
+    pub fn for_size(self, size: u64) -> Self {
+        Self { fragment: self.fragment.filter(|fragment| size >= *fragment), ..self }
+    }
+
     // The ratios to a fragment below were measured on MPICH 4.0.2 and 5.0.2.
 
     /// Returns `true` if the library walks over blocks of this many bytes, and `count` of them are so long
