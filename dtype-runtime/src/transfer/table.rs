@@ -65,6 +65,8 @@ pub(crate) struct Table {
     /// `true` if messages are sent with their datatype, for each arrangement of their blocks, block length
     /// and size.
     typed: [[[bool; SIZES]; BLOCKS]; ARRANGEMENTS.len()],
+    /// `true` if there are rows about values of different base types.
+    has_mixed: bool,
     /// For each size, `true` if messages are sent with their datatype for some arrangement and block length.
     any_typed: [bool; SIZES],
     /// The library that the rows are about.
@@ -138,13 +140,14 @@ impl Table {
             from_fn(|order| from_fn(|block| from_fn(|size| is_other_way(Some(order), block, size))));
         let any_typed = from_fn(|size| typed.as_flattened().iter().any(|sizes| sizes[size]));
         let in_pieces = from_fn(|size| is_other_way(None, 0, size));
-        Ok(Some(Self { typed, any_typed, in_pieces, library: library.to_owned() }))
+        let has_mixed = rows.iter().any(|row| row.arrangement == Some(MIXED));
+        Ok(Some(Self { typed, has_mixed, any_typed, in_pieces, library: library.to_owned() }))
     }
 
     /// Returns the table with the choices of the table of the process for values of different base types, if
     /// it has none itself: [`calibrate`](crate::Comm::calibrate) does not measure them.
     fn completed(mut self) -> Self {
-        if !self.typed[MIXED].as_flattened().contains(&true)
+        if !self.has_mixed
             && let Ok(current) = Self::current()
         {
             self.typed[MIXED] = current.typed[MIXED];
@@ -379,6 +382,14 @@ mod tests {
         assert!(!pieces.is_in_pieces(300_000) && pieces.is_in_pieces(4 << 20) && !pieces.any_typed[0]);
         assert!(table.any_typed[0]);
         assert!(Table::read(BUILT_IN, "x").is_ok());
+    }
+
+    /// What was not measured follows the table of the process; a row that says `packed` stands.
+    #[test]
+    fn a_table_without_rows_of_structs_says_so() {
+        for (rows, has_mixed) in [("x strided 8 64 typed\n", false), ("x mixed 8 64 packed\n", true)] {
+            assert_eq!(Table::read(rows, "x").unwrap().unwrap().has_mixed, has_mixed, "{rows}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use dtype_runtime::{
     comm::FileOptions,
     layout,
     layout::{ArrayOrder, Darray, Subarray},
-    message, pack,
+    message, pack, packed_size,
 };
 use mpi::{
     topology::{Color, SimpleCommunicator},
@@ -127,6 +127,14 @@ pub fn files(world: &SimpleCommunicator) {
     mistakes(world);
 }
 
+/// A value with padding at its end.
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Tagged {
+    value: f64,
+    tag: u8,
+}
+
 /// Views of several copies of a part that do not adjoin, in runs of different lengths.
 fn buckets(world: &Comm<&SimpleCommunicator>) {
     let (rank, ranks) = (world.rank(), world.size());
@@ -151,6 +159,24 @@ fn buckets(world: &Comm<&SimpleCommunicator>) {
         assert!(on_disk(world, &path) == (0..ranks).flat_map(of_rank).collect::<Vec<_>>());
         remove(world, &path);
     }
+    // Elements with padding are packed in files.
+    let n = 12;
+    let part = layout!(Tagged[n][n] => [i, i..] for i in 0..n).unwrap();
+    let places: Vec<usize> = (0..n * n).filter(|i| i % n >= i / n).collect();
+    let own: Vec<Tagged> = places.iter().map(|i| Tagged { value: *i as f64, tag: *i as u8 }).collect();
+    let element = packed_size::<Tagged>(1);
+    let tile = n * n * element;
+    let mut expected = vec![0u8; tile];
+    for (place, Tagged { value, tag }) in places.iter().map(|i| i * element).zip(&own) {
+        expected[place..place + 8].copy_from_slice(&value.to_ne_bytes());
+        expected[place + 8] = *tag;
+    }
+    let mut file = world.create(&path).unwrap();
+    file.write_at_all(0, &vec![0u8; if rank == 0 { ranks * tile } else { 0 }]).unwrap();
+    file.view((rank * tile) as u64, &part).unwrap().write_at_all(0, &own).unwrap();
+    file.close().unwrap();
+    assert!(on_disk(world, &path) == expected.repeat(ranks));
+    remove(world, &path);
     for (array, blocks) in [([13, 20], [5, 2]), ([13, 20], [2, 1]), ([61, 67], [5, 2])] {
         let part = world.blocks(array, [1, ranks]).cyclic(blocks);
         let local = part.local();
