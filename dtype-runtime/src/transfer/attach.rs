@@ -40,7 +40,7 @@ pub(crate) fn attach(mpi: &Usable, raw: MPI_Comm) -> Result<(), Error> {
     if kept(mpi, raw)?.is_some_and(|kept| kept.contexts.is_some()) {
         return Ok(());
     }
-    // Those before, if another thread has made some, are dropped only here, since that needs the lock.
+    // Contexts that another thread has made before are dropped only here, since that needs the lock.
     let mut contexts = Some(Arc::new(Contexts::new(mpi, raw)?));
     let descriptions = if checks() { Some(Arc::new(Descriptions::new(same_ranks(mpi, raw)?))) } else { None };
     all().descriptions.extend(descriptions.clone());

@@ -141,7 +141,9 @@ pub(crate) fn gather_to_all<S: Read + ?Sized>(
     let one = unit.pack_one(message, agreed.drawn);
     let buffers = one.and_then(|one| Ok((one, parts.room_for_all()?)));
     let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
-    let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
+    let from = packed.as_ptr().cast();
+    let to = all.as_mut_ptr().cast();
+    let one = unit.datatype()?;
     let kind = one.datatype;
     let even = |count| {
         // SAFETY: the buffers have room for the units that are sent, and for those of all equal parts.
@@ -257,12 +259,16 @@ pub(crate) fn exchange(
         Ok((pack(&outgoing)?, incoming.room_for_all()?, outgoing, incoming))
     });
     let (packed, mut all, outgoing, incoming) = all_have_memory(mpi, communicator, bytes, made)?;
-    let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
+    let from = packed.as_ptr().cast();
+    let to = all.as_mut_ptr().cast();
+    let one = unit.datatype()?;
     if let (Sizes::Each { counts, starts, .. }, Sizes::Each { counts: counts_in, starts: starts_in, .. }) =
         (&outgoing.sizes, &incoming.sizes)
     {
         called(mpi, "MPI_Alltoallv", communicator, || {
-            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), one.datatype);
+            let counts = counts.as_ptr();
+            let starts = starts.as_ptr();
+            let kind = one.datatype;
             let (counts_in, starts_in) = (counts_in.as_ptr(), starts_in.as_ptr());
             // SAFETY: the buffers have room for the units that are sent, and for those that have been
             // announced.
@@ -286,7 +292,9 @@ pub(crate) fn gather<M: Read + ?Sized>(
     let all = if is_root { parts.room_for_all() } else { Ok(PackBuffer::with_room(0)?) };
     let buffers = all.and_then(|all| Ok((unit.pack_one(message, drawn)?, all)));
     let ((packed, own), mut all) = all_have_memory(mpi, communicator, bytes, buffers)?;
-    let (from, to, one) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), unit.datatype()?);
+    let from = packed.as_ptr().cast();
+    let to = all.as_mut_ptr().cast();
+    let one = unit.datatype()?;
     let kind = one.datatype;
     // Except at the root, MPI reads only the send buffer.
     let even = |count| {
@@ -323,7 +331,9 @@ where
     let packed = message.map_or_else(|| Ok(PackBuffer::with_room(0)?), |message| parts.pack(message));
     let buffers = packed.and_then(|packed| Ok((packed, unit.room_for(expected, drawn)?)));
     let (packed, (mut part, own)) = all_have_memory(mpi, communicator, bytes, buffers)?;
-    let (from, to, one) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), unit.datatype()?);
+    let from = packed.as_ptr().cast();
+    let to = part.as_mut_ptr().cast();
+    let one = unit.datatype()?;
     let kind = one.datatype;
     // Except at the root, MPI does not read the send buffer.
     let even = |count| {
@@ -374,10 +384,14 @@ pub(crate) fn scatter_each<S: Read>(
     });
     let (packed, parts, (mut part, count)) = all_have_memory(mpi, communicator, bytes, made)?;
     debug_assert!(messages.is_none_or(|messages| messages.len() == ranks));
-    let (from, to, one) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), unit.datatype()?);
+    let from = packed.as_ptr().cast();
+    let to = part.as_mut_ptr().cast();
+    let one = unit.datatype()?;
     if let Sizes::Each { counts, starts, .. } = &parts.sizes {
         called(mpi, "MPI_Scatterv", communicator, || {
-            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), one.datatype);
+            let counts = counts.as_ptr();
+            let starts = starts.as_ptr();
+            let kind = one.datatype;
             // SAFETY: the root's buffer has a part for each rank, and there is room for the announced units.
             // Elsewhere MPI does not read the send buffer.
             unsafe { mpi.MPI_Scatterv(from, counts, starts, kind, to, count, kind, from_rank, communicator) }

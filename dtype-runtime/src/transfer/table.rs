@@ -384,7 +384,7 @@ mod tests {
         assert!(Table::read(BUILT_IN, "x").is_ok());
     }
 
-    /// What was not measured follows the table of the process; a row that says `packed` stands.
+    /// Covers a table that leaves structs to the table of the process, and one whose row says `packed`.
     #[test]
     fn a_table_without_rows_of_structs_says_so() {
         for (rows, has_mixed) in [("x strided 8 64 typed\n", false), ("x mixed 8 64 packed\n", true)] {
