@@ -1,7 +1,7 @@
 //! Rows of benchmarks, and the files and tables of recorded rows.
 //!
-//! `cargo xtask bench NAME --record` keeps rows in `benches/recorded/NAME.csv`, one line for each contender
-//! of a case. It writes a table of them into BENCHMARKS.md, and one of `interpose` into
+//! `cargo xtask bench NAME --record` keeps rows in `benches/recorded/NAME.csv`, one line for each case. It
+//! writes a table of them into BENCHMARKS.md, and one of `interpose` into
 //! dtype-interpose/README.md.
 
 use std::{
@@ -13,10 +13,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use dtype_engine::prices::Shape;
 use dtype_guidelines::{report, results::Results};
 use serde::Serialize;
 
-const HEADER: &str = "library,case,contender,microseconds";
+const HEADER: &str = "library,case,microseconds of the contenders";
+
+/// The mark between the contenders of a line.
+const NEXT: char = ';';
 
 /// The name of our contender.
 const OURS: &str = "ours";
@@ -58,27 +62,71 @@ pub fn add(file: &Path, row: &Row) -> io::Result<()> {
         writeln!(file, "{HEADER}")?;
     }
     let ours = [(&OURS, &row.ours_us)].into_iter();
-    for (contender, time) in ours.chain(&row.peers_us).chain(&row.others_us) {
-        writeln!(file, "{},{},{contender},{time:.4}", row.library, row.case)?;
+    let all = ours.chain(&row.peers_us).chain(&row.others_us);
+    let times: Vec<_> = all.map(|(contender, time)| format!("{contender}={time:.4}")).collect();
+    writeln!(file, "{},{},{}", row.library, row.case, times.join(&NEXT.to_string()))
+}
+
+/// The word between the name of a case and the size or the shape of its message.
+const OF: &str = " of ";
+
+/// The unit of the size of a message without blocks.
+const BYTES: &str = " bytes";
+
+/// The size of a message, and its blocks if it is not contiguous.
+#[derive(Clone, Copy)]
+pub enum Size {
+    /// The size in bytes of a contiguous message.
+    Contiguous(usize),
+    /// The shape of any other message.
+    Blocks(Shape),
+}
+
+impl Size {
+    /// Returns the size in bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Contiguous(bytes) => *bytes,
+            Self::Blocks(shape) => shape.bytes,
+        }
     }
-    Ok(())
+}
+
+/// Returns the name of a case with the shape of its message, or with its `bytes` if that is contiguous.
+pub fn named(case: &str, shape: Option<Shape>, bytes: usize) -> String {
+    let size = shape.map_or_else(|| format!("{bytes}{BYTES}"), |shape| shape.to_string());
+    format!("{case}{OF}{size}")
+}
+
+/// Splits what [`named`] has joined. Other names have no size.
+pub fn split_shape(case: &str) -> (&str, Option<Size>) {
+    let split = case.split_once(OF).and_then(|(name, size)| {
+        let contiguous = || size.strip_suffix(BYTES)?.parse().ok().map(Size::Contiguous);
+        Some((name, size.parse().ok().map(Size::Blocks).or_else(contiguous)?))
+    });
+    split.map_or((case, None), |(name, size)| (name, Some(size)))
 }
 
 /// The times of a case, in microseconds, by contender.
 type Times = BTreeMap<String, f64>;
 
 /// Parses a file of recorded rows: the times by library and case.
-fn read(text: &str) -> Result<BTreeMap<(String, String), Times>> {
+pub(crate) fn read(text: &str) -> Result<BTreeMap<(String, String), Times>> {
     let mut all: BTreeMap<_, Times> = BTreeMap::new();
     let mut lines = text.lines();
     ensure!(lines.next() == Some(HEADER), "the first line is not `{HEADER}`");
     for (i, line) in lines.enumerate() {
         let words: Vec<&str> = line.split(',').collect();
-        let [library, case, contender, time] = words[..] else {
-            anyhow::bail!("line {}: not four columns", i + 2);
+        let [library, case, contenders] = words[..] else {
+            anyhow::bail!("line {}: not three columns", i + 2);
         };
-        let time = time.parse().with_context(|| format!("line {}: `{time}` is not a time", i + 2))?;
-        all.entry((library.to_owned(), case.to_owned())).or_default().insert(contender.to_owned(), time);
+        let times = contenders.split(NEXT).map(|one| {
+            let (contender, time) = one.split_once('=')?;
+            Some((contender.to_owned(), time.parse().ok()?))
+        });
+        let times = times.collect::<Option<Times>>();
+        let times = times.with_context(|| format!("line {}: `{contenders}` are no times", i + 2))?;
+        all.insert((library.to_owned(), case.to_owned()), times);
     }
     Ok(all)
 }
@@ -102,7 +150,8 @@ fn table(text: &str) -> Result<String> {
         };
         for (peer, time) in times.iter().filter(|(peer, _)| *peer != OURS) {
             let group = [way.to_owned(), library.clone(), peer.clone()];
-            groups.entry(group).or_default().push((ours / time, name.to_owned()));
+            let name = split_shape(name).0.to_owned();
+            groups.entry(group).or_default().push((ours / time, name));
         }
     }
     let mut table = String::from(
@@ -144,6 +193,56 @@ fn programs_table(text: &str) -> Result<String> {
     Ok(table)
 }
 
+/// The benchmark with two tables before that of all contenders.
+const PINGPONG: &str = "pingpong";
+
+/// Our least-cost datatype, and the datatype that a user would write.
+const DATATYPES: [&str; 2] = ["least-cost", "typed"];
+
+/// The other ways to send that a user would write.
+const BY_HAND: [&str; 3] = ["mpi_pack", "hand", "bytes"];
+
+/// Returns a table of how many times as long two ways take, for each library: the default way compared with
+/// the best of our datatype and the ways of users, and our datatype compared with the user's.
+fn pingpong_table(text: &str) -> Result<String> {
+    const SHORT: usize = 1024;
+    let mut groups: BTreeMap<[String; 2], Ratios> = BTreeMap::new();
+    for ((library, case), times) in read(text)? {
+        let mut add = |what: &str, ratio: f64| {
+            let group = [what.to_owned(), library.clone()];
+            groups.entry(group).or_default().push((ratio, case.clone()));
+        };
+        if let [Some(ours), Some(theirs)] = DATATYPES.map(|name| times.get(name)) {
+            add("our datatype / the user's", ours / theirs);
+        }
+        let others = DATATYPES.iter().chain(&BY_HAND).filter_map(|name| times.get(*name));
+        let best = others.copied().fold(f64::INFINITY, f64::min);
+        let is_short = split_shape(&case).1.is_some_and(|size| size.bytes() < SHORT);
+        if let Some(ours) = times.get(OURS) {
+            let size = if is_short { "below 1 KiB" } else { "from 1 KiB on" };
+            add(&format!("the default / the best, {size}"), ours / best);
+        }
+    }
+    let mut table = String::from(
+        "| ratio | library | cases | median | up to 1.05 | up to 1.10 | up to 1.30 | most | of |\n\
+         |---|---|--:|--:|--:|--:|--:|--:|---|\n",
+    );
+    for ([what, library], mut ratios) in groups {
+        ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let count = ratios.len();
+        let [within_5, within_10, within_30] = [1.05, 1.1, 1.3]
+            .map(|limit| 100 * ratios.iter().filter(|(ratio, _)| *ratio <= limit).count() / count);
+        let (median, (most, case)) = (ratios[(count - 1) / 2].0, &ratios[count - 1]);
+        let case = split_shape(case).0;
+        writeln!(
+            table,
+            "| {what} | {library} | {count} | {median:.2} | {within_5} % | {within_10} % | {within_30} % \
+             | {most:.2} | {case} |"
+        )?;
+    }
+    Ok(table)
+}
+
 /// Returns the table of a benchmark's recorded rows.
 ///
 /// # Errors
@@ -152,6 +251,7 @@ pub fn table_of(name: &str, text: &str) -> Result<String> {
     match name {
         README_TABLE => readme_table(text),
         PROGRAMS => programs_table(text),
+        PINGPONG => Ok(pingpong_table(text)? + "\n" + &table(text)?),
         _ => table(text),
     }
 }
@@ -206,18 +306,20 @@ fn short(time: f64) -> String {
     }
 }
 
-/// Returns the least and the greatest ratio of two contenders' times, over the wanted cases.
+/// Returns the least, the median and the greatest ratio of two contenders' times, over the wanted cases.
 ///
 /// # Errors
 /// If the text is not a file of recorded rows, or no wanted case has both contenders.
-pub fn ratios(text: &str, [one, other]: [&str; 2], is_wanted: impl Fn(&str) -> bool) -> Result<[f64; 2]> {
+pub fn ratios(text: &str, [one, other]: [&str; 2], is_wanted: impl Fn(&str) -> bool) -> Result<[f64; 3]> {
     let all = read(text)?;
     let wanted = all.iter().filter(|((_, case), _)| is_wanted(case));
-    let ratios = wanted.filter_map(|(_, times)| Some(times.get(one)? / times.get(other)?));
-    let [least, most] =
-        ratios.fold([f64::INFINITY, 0.0], |[least, most], ratio| [least.min(ratio), most.max(ratio)]);
-    ensure!(least <= most, "no case has both `{one}` and `{other}`");
-    Ok([least, most])
+    let mut ratios: Vec<f64> =
+        wanted.filter_map(|(_, times)| Some(times.get(one)? / times.get(other)?)).collect();
+    ratios.sort_by(f64::total_cmp);
+    let [least, .., most] = ratios[..] else {
+        anyhow::bail!("fewer than two cases have both `{one}` and `{other}`");
+    };
+    Ok([least, ratios[(ratios.len() - 1) / 2], most])
 }
 
 /// Puts a table between the marks of a benchmark in the text of a page.
@@ -254,10 +356,11 @@ mod tests {
 
     #[test]
     fn a_table_says_how_many_times_as_long_ours_takes_at_the_median_and_at_most() {
-        let rows = [("a/1/pack/plan", "ours", 2), ("a/1/pack/plan", "hand", 1), ("b/1/pack/plan", "ours", 3)];
-        let rows = rows.into_iter().chain([("b/1/pack/plan", "hand", 4), ("c", "ours", 1)]);
+        let rows = ["a/1/pack/plan,ours=2;hand=1", "b/1/pack/plan,ours=3;hand=4", "c,ours=1"];
         let mut text = format!("{HEADER}\n");
-        rows.for_each(|(case, contender, time)| writeln!(text, "mpich-4,{case},{contender},{time}").unwrap());
+        for row in rows {
+            writeln!(text, "mpich-4,{row}").unwrap();
+        }
         let table = table(&text).unwrap();
         assert!(
             table.ends_with("| plan | mpich-4 | hand | 2 | 0.75 | 0.75 | 2.00 | a/1/pack |\n"),
@@ -272,8 +375,9 @@ mod tests {
         for (text, says) in [
             ("", "the first line"),
             ("a,b,c", "the first line"),
+            ("x\n1,2", "line 2"),
             ("x\n1,2,3", "line 2"),
-            ("x\n1,2,3,y", "line 2"),
+            ("x\n1,2,a=y", "line 2"),
         ] {
             let text = text.replace('x', HEADER);
             let error = table(&text).unwrap_err().to_string();

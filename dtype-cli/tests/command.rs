@@ -108,7 +108,13 @@ least-cost tree, cost 14 (proven):
   idx 6 at [64, 72, 80, 112, 120, 128]        14  2 different distances
   └─ f64                                       3
 ";
-    assert_eq!((code, answer.as_str(), error.as_str()), (0, expected, ""));
+    let (answer, times) = answer.split_once("\npredicted time of ").unwrap();
+    assert_eq!((code, answer, error.as_str()), (0, expected, ""));
+    assert!(times.starts_with("48 bytes in 2 listed blocks of 128 in memory,\n"), "{times}");
+    let (_, answer, _) = dtype(&["explain", "--count", "1000"], "subarray([4, 6], [2, 3], [1, 2], f64)");
+    assert!(answer.contains("\npredicted time of 48000 bytes in 2000 listed blocks"), "{answer}");
+    let (_, answer, _) = dtype(&["explain"], "vec(9, 8, f64)");
+    assert!(!answer.contains("predicted"), "{answer}");
     let (_, answer, _) = dtype(&["explain", "--type", "u8"], "0 1 2 3 9 8\n");
     assert!(answer.contains("repeated prefixes:\n  the first 1 entry, 6 times, at irregular"), "{answer}");
     let (_, answer, _) = dtype(&["explain"], "vec(1000000000000, 8, strc([0, 4], [i32, f32]))");

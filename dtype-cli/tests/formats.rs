@@ -93,7 +93,9 @@ fn a_page() {
 
 #[test]
 fn an_explanation() {
-    insta::assert_snapshot!(dtype(&["explain"], LAYOUT));
+    // The predicted times change with each measurement.
+    let answer = dtype(&["explain"], LAYOUT);
+    insta::assert_snapshot!(answer.split("\npredicted").next().unwrap_or_default());
 }
 
 #[test]

@@ -159,19 +159,36 @@ impl<F: FnMut(Block)> LeafVisitor for Joined<F> {
 #[derive(Default)]
 pub(crate) struct Count {
     pub blocks: usize,
-    end: Option<isize>,
+    /// The bytes of memory that pass through the caches: for each block its cache lines, but no more than the
+    /// distance from the block before.
+    pub touched: usize,
+    /// The place and the end of the last block.
+    last: Option<(isize, isize)>,
+}
+
+impl Count {
+    /// Returns the bytes that pass through the caches for a block of `size` bytes at this distance from the
+    /// block before.
+    fn touched_by(size: usize, distance: usize) -> usize {
+        const LINE: usize = 64;
+        size.max(distance.min(size.div_ceil(LINE) * LINE))
+    }
 }
 
 impl LeafVisitor for Count {
     fn contiguous(&mut self, offset: isize, size: usize) {
-        self.blocks += usize::from(self.end != Some(offset));
-        self.end = Some(offset.wrapping_add(size as isize));
+        let distance = self.last.map_or(usize::MAX, |(before, _)| offset.abs_diff(before));
+        self.blocks += usize::from(self.last.is_none_or(|(_, end)| end != offset));
+        self.touched += Self::touched_by(size, distance);
+        self.last = Some((offset, offset.wrapping_add(size as isize)));
     }
 
     /// Counts `count` blocks: in a plan, the blocks of a vector are never adjacent, since nodes merge them.
     fn vector(&mut self, offset: isize, count: usize, size: usize, stride: isize) {
         self.contiguous(offset, size);
         self.blocks += count - 1;
-        self.end = self.end.map(|end| end.wrapping_add((count - 1) as isize * stride));
+        self.touched += (count - 1) * Self::touched_by(size, stride.unsigned_abs());
+        let last = (count - 1) as isize * stride;
+        self.last = self.last.map(|(at, end)| (at.wrapping_add(last), end.wrapping_add(last)));
     }
 }

@@ -1,5 +1,5 @@
 //! The pack engine: compiles type trees into loops over contiguous blocks, and runs them between memory and
-//! packed bytes. It knows type trees and base types, but no Rust types of users and no MPI.
+//! packed bytes. It knows type trees and base types, but no Rust types of users, and calls no MPI.
 //!
 //! [`Plan`] is a compiled type tree; [`Data`] and [`DataMut`] join one to memory.
 //!
@@ -9,7 +9,8 @@
 //! - `blocks`: calls a visitor for each contiguous block of a plan;
 //! - `transpack`: joins two plans into one copy;
 //! - `data`: plans joined to memory; `stream`: their packed bytes part by part; `encoding`: the byte order of
-//!   other machines; `buffer`: buffers that are used again.
+//!   other machines; `buffer`: buffers that are used again;
+//! - `prices`: how long messages of a shape take in MPI libraries.
 //!
 //! ```
 //! use dtype_core::{BaseType, TypeTree};
@@ -34,6 +35,7 @@ mod moves;
 mod node;
 mod passes;
 mod plan;
+pub mod prices;
 mod run;
 mod sides;
 mod signature;

@@ -244,20 +244,45 @@ impl Plan {
         (one_after_the_other && block.size > 0).then_some(block.a)
     }
 
-    /// Returns the spacing of the contiguous blocks, as estimated from the first ones; `None` if there are no
+    /// Returns the spacing of the contiguous blocks, as estimated from some of them; `None` if there are no
     /// blocks.
     pub fn spacing(&self) -> Option<Spacing> {
-        /// The largest number of packed bytes of one copy in which blocks are counted.
-        const SOME: usize = 64 << 10;
+        /// The number of parts of the packed bytes in which blocks are counted, at equal distances.
+        /// Few bytes are one part.
+        const PARTS: usize = 4;
+        /// The largest size in bytes of a part.
+        const PART: usize = 16 << 10;
         let compiled = self.compiled();
         *compiled.spacing.get_or_init(|| {
-            let some = self.packed_size().min(SOME);
-            let mut count = Count::default();
-            visit_turns(&compiled.part.node, &compiled.extent, 0..some, compiled.part.a, &mut count);
-            let mean_block = some.checked_div(count.blocks)?;
-            let order = compiled.part.node.order();
+            let size = self.packed_size();
             let is_mixed = compiled.signature.one_type().is_none();
-            Some(Spacing { mean_block, order, is_mixed })
+            let (parts, part) = if size <= PARTS * PART { (1, size) } else { (PARTS, PART) };
+            let (mut seen, mut blocks, mut touched) = (0, 0, 0);
+            for i in 0..parts {
+                let start = (size - part) / (PARTS - 1) * i;
+                let bytes = start..start + part;
+                let mut count = Count::default();
+                visit_turns(
+                    &compiled.part.node,
+                    &compiled.extent,
+                    bytes.clone(),
+                    compiled.part.a,
+                    &mut count,
+                );
+                let mut runs = 0;
+                if is_mixed {
+                    compiled.signature.for_each_run(bytes.clone(), &mut |_, _| runs += 1);
+                }
+                seen += bytes.len();
+                blocks += count.blocks.max(runs);
+                touched += count.touched;
+            }
+            let mean_block = seen.checked_div(blocks)?;
+            let span = compiled.bounds.map_or(0, |(first, end)| end.abs_diff(first));
+            let memory = self.extent().unsigned_abs().max(span) as f64 * (seen as f64 / size as f64);
+            let touched = (touched as f64).min(memory).max(seen as f64) / seen as f64;
+            let order = compiled.part.node.order();
+            Some(Spacing { mean_block, touched, order, is_mixed })
         })
     }
 }
@@ -265,8 +290,11 @@ impl Plan {
 /// The spacing of the contiguous blocks of a layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Spacing {
-    /// The mean size of a block, in bytes.
+    /// The mean size of a block, in bytes. There are as many blocks as contiguous ones, or as runs of equal
+    /// base types if these are more.
     pub mean_block: usize,
+    /// The bytes of memory that pass through the caches for each byte of a block: at least 1.
+    pub touched: f64,
     /// The arrangement of the blocks.
     pub order: Order,
     /// `true` if the values have different base types.

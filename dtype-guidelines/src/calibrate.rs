@@ -103,6 +103,30 @@ impl Model {
     }
 }
 
+/// Returns the non-negative factors of the columns of some rows whose sums are nearest to the wanted values,
+/// by least squares.
+///
+/// The method is coordinate descent: the sum of squares is convex, and each factor by itself has a best
+/// value.
+pub fn least_squares(rows: &[Vec<f64>], wanted: &[f64]) -> Vec<f64> {
+    const SWEEPS: usize = 20_000;
+    let count = rows.first().map_or(0, Vec::len);
+    let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum();
+    let products: Vec<Vec<f64>> = (0..count).map(|i| (0..count).map(|j| product(i, j)).collect()).collect();
+    let sum = |i: usize| rows.iter().zip(wanted).map(|(row, wanted)| row[i] * wanted).sum();
+    let sums: Vec<f64> = (0..count).map(sum).collect();
+    let mut fitted = vec![0.0; count];
+    for _ in 0..SWEEPS {
+        for i in 0..count {
+            let others: f64 = (0..count).filter(|j| *j != i).map(|j| products[i][j] * fitted[j]).sum();
+            if products[i][i] > 0.0 {
+                fitted[i] = ((sums[i] - others) / products[i][i]).max(0.0);
+            }
+        }
+    }
+    fitted
+}
+
 /// Fitted prices, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
@@ -114,29 +138,12 @@ pub struct Prices {
 
 impl Prices {
     /// Fits non-negative prices to measured times, by least squares of the relative errors.
-    ///
-    /// The method is coordinate descent: the sum of squares is convex, and each price by itself has a best
-    /// value.
     pub fn fit<'a>(trees: impl Iterator<Item = (&'a TypeTree, f64)>, model: Model) -> Self {
-        const SWEEPS: usize = 20_000;
         // Each row is divided by its time, so that all trees have the same weight.
         let row =
             |(tree, time): (&TypeTree, f64)| model.terms(tree).into_iter().map(|term| term / time).collect();
         let rows: Vec<Vec<f64>> = trees.map(row).collect();
-        let count = rows.first().map_or(0, Vec::len);
-        let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum();
-        let products: Vec<Vec<f64>> =
-            (0..count).map(|i| (0..count).map(|j| product(i, j)).collect()).collect();
-        let sums: Vec<f64> = (0..count).map(|i| rows.iter().map(|row| row[i]).sum()).collect();
-        let mut fitted = vec![0.0; count];
-        for _ in 0..SWEEPS {
-            for i in 0..count {
-                let others: f64 = (0..count).filter(|j| *j != i).map(|j| products[i][j] * fitted[j]).sum();
-                if products[i][i] > 0.0 {
-                    fitted[i] = ((sums[i] - others) / products[i][i]).max(0.0);
-                }
-            }
-        }
+        let fitted = least_squares(&rows, &vec![1.0; rows.len()]);
         let mut each = [0.0; TERMS];
         each.iter_mut().zip(&fitted).take(DATA).for_each(|(each, fitted)| *each = *fitted);
         for (NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, .. }, price) in

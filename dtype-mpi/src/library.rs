@@ -28,7 +28,7 @@ pub enum Doubt {
 /// An MPI library: its names, and the ways in which it differs from others. docs/mpi-faults.md has the
 /// reasons.
 pub trait Library {
-    /// The name in tables of measurements.
+    /// The name in the recorded prices (`dtype-engine/src/prices.csv`).
     const NAME: &'static str;
 
     /// The name for people.

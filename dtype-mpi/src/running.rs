@@ -40,7 +40,7 @@ impl Family {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "a table of facts")]
 pub struct Running {
-    /// The name in tables of measurements.
+    /// The name in the recorded prices (`dtype-engine/src/prices.csv`).
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,

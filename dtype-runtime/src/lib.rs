@@ -263,8 +263,5 @@ pub mod __private {
         },
     };
     #[cfg(feature = "mpi")]
-    pub use crate::{
-        comm::table_row,
-        transfer::table::{table_followed, table_library, table_line},
-    };
+    pub use crate::{comm::shape_of, transfer::making::has_typed_shape};
 }

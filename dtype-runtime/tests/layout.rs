@@ -618,8 +618,11 @@ fn an_index_list_of_a_regular_grid_becomes_vectors_and_says_so() {
 
 #[test]
 fn explaining_shows_the_cells_beside_the_tree() {
+    let text = layout!(f64[9][10] => [.., 1] + [2, ..]).explain();
+    let (text, times) = text.split_once("\npredicted time of ").unwrap();
+    assert!(times.starts_with("152 bytes in "), "{times}");
     assert_eq!(
-        layout!(f64[9][10] => [.., 1] + [2, ..]).explain(),
+        text,
         "19 values of an array [9][10], 152 bytes; cost 25, the least cost\nsolved at macro \
          expansion\n\n· ■ · · · · · · · ·   strc 2\n· ■ · · · · · · · ·   ├─ @ 0: vec 9, stride 80\n■ 2 ■ ■ \
          ■ ■ ■ ■ ■ ■   │  └─ f64\n· ■ · · · · · · · ·   └─ @ 152: vec 10, stride 8\n· ■ · · · · · · · ·      \
@@ -629,7 +632,7 @@ fn explaining_shows_the_cells_beside_the_tree() {
     );
     // The middle of a large array is left out.
     let large = layout!(u8[100][100] => [.., 99]).explain();
-    assert!(large.lines().all(|line| line.chars().count() < 100), "{large}");
+    assert!(large.lines().all(|line| line.chars().count() <= 110), "{large}");
     assert!(large.contains("… · · ·") && large.contains("⋮"), "{large}");
 }
 

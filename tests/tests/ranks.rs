@@ -2,7 +2,6 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -276,52 +275,16 @@ fn what_does_not_fit_is_an_error_and_the_destination_as_it_was() {
     passes("wires-misfits", 2);
 }
 
-/// Messages arrive, and those that do not fit are errors, whichever wire a table calls the fastest.
-#[test]
-fn messages_arrive_with_any_table_of_wires() {
-    let rows = ["strided", "nested", "listed", "mixed"].map(|blocks| format!("{blocks} 8 64 typed"));
-    let libraries = (3..7).flat_map(|major| [format!("openmpi-{major}"), format!("mpich-{major}")]);
-    let table: String =
-        libraries.flat_map(|library| rows.each_ref().map(|row| format!("{library} {row}\n"))).collect();
-    for (name, table) in [("everything", table), ("nothing", "# no rows".to_owned())] {
-        let file = table_file(name, &table);
-        for case in ["wires", "wires-views", "wires-misfits"] {
-            ended_well(&run(scenario(case, 2).env("DTYPE_WIRES", &file)), 2);
-        }
-    }
-}
-
 /// Ranks on different nodes are tested as well: MPICH can simulate them.
 #[test]
-fn what_is_fastest_is_measured_and_all_ranks_agree_on_it() {
+fn parts_of_arrays_arrive_whatever_wires_the_two_sides_name() {
     for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
-        passes("wires-measured", ranks);
+        passes("wires-parts", ranks);
     }
     for nodes in ["MPIR_CVAR_NOLOCAL", "MPIR_CVAR_ODD_EVEN_CLIQUES"] {
-        ended_well(&run(scenario("wires-measured", 3).env(nodes, "1")), 3);
+        ended_well(&run(scenario("wires-parts", 3).env(nodes, "1")), 3);
     }
-    ended_well(&run(scenario("wires-measured", 2).env("DTYPE_CHECK", "1")), 2);
-}
-
-fn table_file(name: &str, text: &str) -> PathBuf {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wires-{name}.txt"));
-    fs::write(&file, text).expect("the folder is there");
-    file
-}
-
-/// If the table that a user names is broken, the first call that uses it returns an error that says why.
-#[test]
-fn a_table_of_wires_that_cannot_be_used_is_an_error_that_says_why() {
-    let broken = table_file("broken", "mpich-4 strided 8 64 typed\nmpich-4 strided 8 64 quickly\n");
-    for (file, says) in [
-        (broken.as_path(), "line 2: expected `typed` or `packed`, found `quickly`"),
-        (Path::new("/no/such/file"), "No such file"),
-        (Path::new("/dev/zero"), "the limit of a table"),
-    ] {
-        let finished = run(scenario("wires-table", 1).env("DTYPE_WIRES", file));
-        assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
-        assert!(finished.output.contains(says), "{}", finished.output);
-    }
+    ended_well(&run(scenario("wires-parts", 2).env("DTYPE_CHECK", "1")), 2);
 }
 
 #[test]

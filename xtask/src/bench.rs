@@ -64,14 +64,12 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     /// Keep the rows in `benches/recorded/NAME.csv`, and write tables of them into BENCHMARKS.md, and for
-    /// `interpose` also into dtype-interpose/README.md. For `guidelines`, write only into BENCHMARKS.md.
+    /// `interpose` also into dtype-interpose/README.md. For `pingpong`, derive the prices of `Wire::Auto`.
+    /// For `guidelines`, write only into BENCHMARKS.md.
     #[arg(long)]
     record: bool,
-    /// (`pingpong`) Add the measured choices for `Wire::Auto` to this file. To use it, set the environment
-    /// variable `DTYPE_WIRES` to its path. Earlier rows stay, because the speed of a machine varies.
-    #[arg(long, value_name = "FILE")]
-    wires: Option<PathBuf>,
-    /// (`pack`, `interpose`) The seed of the random layouts. Another seed gives other layouts, as a check.
+    /// (`pack`, `pingpong`, `interpose`) The seed of the random layouts. Another seed gives other layouts,
+    /// as a check.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Options of `guidelines`")]
@@ -103,11 +101,14 @@ impl Guidelines {
 
 /// Runs a benchmark. Relative paths start from the folder `called_from`.
 pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
-    let Options { name, quick, json, record, wires, seed, guidelines } = options;
-    let has_table = wires.is_none() || matches!(name, Name::Pingpong);
-    ensure!(has_table, "only `pingpong` takes `--wires`");
-    let is_drawn = seed.is_none() || matches!(name, Name::Pack | Name::Interpose);
-    ensure!(is_drawn, "only `pack` and `interpose` take `--seed`");
+    let Options { name, quick, json, record, seed, guidelines } = options;
+    let is_drawn = seed.is_none() || matches!(name, Name::Pack | Name::Pingpong | Name::Interpose);
+    ensure!(is_drawn, "only `pack`, `pingpong` and `interpose` take `--seed`");
+    let is_partial = quick && record && matches!(name, Name::Pingpong);
+    ensure!(
+        !is_partial,
+        "`pingpong --quick` has too few sizes for prices: leave out `--record` or `--quick`"
+    );
     let sh = Shell::new()?;
     let is_of_guidelines = matches!(name, Name::Guidelines);
     ensure!(
@@ -118,7 +119,6 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         !(is_of_guidelines && json),
         "`guidelines` does not take `--json`: it writes its numbers beside its report (`--report`)"
     );
-    let wires = wires.map(|file| called_from.join(file));
     let _seed = seed.map(|seed| sh.push_env("DTYPE_LAYOUTS_SEED", seed.to_string()));
     let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
     let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
@@ -155,19 +155,18 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         Name::Programs => programs::run(&sh, quick, record.then(|| Path::new(&rows)))?,
         Name::Guidelines => {
             let report = run_guidelines(&sh, quick, guidelines, called_from)?;
-            return if record { write_table(&sh, "BENCHMARKS.md", &label, &report) } else { Ok(()) };
+            return if record { write_table(&sh, "BENCHMARKS.md", &label, &report, None) } else { Ok(()) };
         }
         Name::Pingpong => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                let wires = wires.iter().flat_map(|file| [OsStr::new("--wires"), file.as_os_str()]);
-                on_ranks(&sh, &library, 2, "bench-pingpong", &[], options, wires)?;
+                on_ranks(&sh, &library, 2, "bench-pingpong", &[], options)?;
             }
         }
         Name::Messages => {
             run("bench-codecs", &["--features", "codecs"], &[])?;
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                on_ranks(&sh, &library, 2, "bench-messages", &[], options, [])?;
-                on_ranks(&sh, &library, 4, "bench-messages", &[], options, [])?;
+                on_ranks(&sh, &library, 2, "bench-messages", &[], options)?;
+                on_ranks(&sh, &library, 4, "bench-messages", &[], options)?;
             }
         }
         Name::Halo | Name::Redistribute | Name::Windows | Name::Files => {
@@ -181,7 +180,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 // The benchmark calls `PMPI_Recv` directly, so the preloaded library would not find out that
                 // all ranks are peers. They are: `PMPI_Recv` only receives messages of `PMPI_Send`.
                 let peers = "DTYPE_PEERS=all".into();
-                on_ranks(&sh, &library, 2, "bench-interpose", &["env".into(), preload, peers], options, [])?;
+                on_ranks(&sh, &library, 2, "bench-interpose", &["env".into(), preload, peers], options)?;
                 if !options.iter().any(|option| option == "--json") {
                     interpose::compare(&sh, &library, &preloaded)?;
                 }
@@ -192,9 +191,10 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         let kept = format!("benches/recorded/{label}.csv");
         sh.create_dir("benches/recorded")?;
         sh.copy_file(&rows, &kept)?;
-        write_table(&sh, "BENCHMARKS.md", &label, Path::new(&kept))?;
+        let prices = matches!(name, Name::Pingpong).then_some("dtype-engine/src/prices.csv");
+        write_table(&sh, "BENCHMARKS.md", &label, Path::new(&kept), prices)?;
         if matches!(name, Name::Interpose) {
-            write_table(&sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept))?;
+            write_table(&sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept), None)?;
         }
     }
     Ok(())
@@ -209,7 +209,7 @@ fn on_all(sh: &Shell, bin: &str, name: Name, options: &[String]) -> Result<()> {
     };
     for library in mpi::set_up(sh, Libraries::All)?.into_iter().chain(mpi::newest(sh)) {
         for &ranks in numbers {
-            on_ranks(sh, &library, ranks, bin, &[], options, [])?;
+            on_ranks(sh, &library, ranks, bin, &[], options)?;
         }
     }
     Ok(())
@@ -217,14 +217,13 @@ fn on_all(sh: &Shell, bin: &str, name: Name, options: &[String]) -> Result<()> {
 
 /// Builds a benchmark for an MPI library and runs it on some ranks. `before` holds the words before the
 /// program.
-fn on_ranks<'a>(
+fn on_ranks(
     sh: &Shell,
     library: &mpi::Library,
     ranks: usize,
     bin: &str,
     before: &[OsString],
     options: &[String],
-    more: impl IntoIterator<Item = &'a OsStr>,
 ) -> Result<()> {
     let _environment = library.enter(sh)?;
     let package = ["--package", "dtype-benches", "--bin", bin, "--features", "codecs,mpi"];
@@ -232,7 +231,7 @@ fn on_ranks<'a>(
     let program = sh.current_dir().join("target/release").join(bin).into_os_string();
     let mut words = before.iter().chain([&program]);
     let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, words.next().unwrap_or(&program));
-    command.args(words).args(["--library", &library.label()]).args(options).args(more);
+    command.args(words).args(["--library", &library.label()]).args(options);
     command.envs(library.variables());
     if has_cores(ranks) {
         command.env_remove("OMPI_MCA_mpi_yield_when_idle");
@@ -247,10 +246,13 @@ fn has_cores(ranks: usize) -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks)
 }
 
-/// Writes the table of recorded rows into a page.
-fn write_table(sh: &Shell, page: &str, label: &str, recorded: &Path) -> Result<()> {
+/// Writes the table of recorded rows into a page, and the prices that are derived from them into a file.
+fn write_table(sh: &Shell, page: &str, label: &str, recorded: &Path, prices: Option<&str>) -> Result<()> {
     let package = ["--package", "dtype-benches", "--bin", "bench-record"];
-    Ok(cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {recorded}").quiet().run()?)
+    cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {recorded} {prices...}")
+        .quiet()
+        .run()?;
+    Ok(())
 }
 
 /// Measures each library into one report, and returns its folder. The page is written again after each start.

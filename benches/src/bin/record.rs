@@ -1,10 +1,11 @@
 //! The last step of `cargo xtask bench NAME --record`: it writes a table of recorded rows into a page such as
-//! BENCHMARKS.md.
+//! BENCHMARKS.md, and may derive the prices of `Wire::Auto`.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
+use dtype_benches::{prices::prices, record};
 
 /// Writes a table of recorded rows into a page.
 #[derive(Parser)]
@@ -15,9 +16,14 @@ struct Arguments {
     name: String,
     /// The file of recorded rows, or the folder of a guidelines report.
     recorded: PathBuf,
+    /// The file of prices that are derived from recorded ping-pongs.
+    prices: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
-    let Arguments { page, name, recorded } = Arguments::parse();
-    dtype_benches::record::write(&page, &name, &recorded)
+    let Arguments { page, name, recorded, prices: file } = Arguments::parse();
+    record::write(&page, &name, &recorded)?;
+    let Some(file) = file else { return Ok(()) };
+    let text = fs::read_to_string(&recorded).with_context(|| recorded.display().to_string())?;
+    fs::write(&file, prices(&text)?).with_context(|| file.display().to_string())
 }

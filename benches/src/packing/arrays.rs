@@ -80,7 +80,7 @@ fn travels<'a, M: Message + Buffer + 'a, N: Place + BufferMut + 'a>(
     memory: *mut f64,
     user: &User,
 ) -> Vec<(&'static str, Travel<'a>)> {
-    let mut all = Travel::on_all_wires(message.clone(), into.clone());
+    let mut all = Travel::on_all_wires(message.clone(), into.clone(), true);
     all.push(Travel::least_cost(message, into));
     all.push(("typed", super::mpi::typed(memory.cast(), user)));
     all
@@ -445,7 +445,7 @@ fn lists(bench: &dyn Bench) {
             #[cfg(feature = "mpi")]
             travels: {
                 // A plan has no MPI datatype, so there is no way `least-cost`.
-                let mut all = Travel::on_all_wires(of, of);
+                let mut all = Travel::on_all_wires(of, of, false);
                 all.push(("typed", super::mpi::typed(memory.cast(), &user)));
                 all
             },

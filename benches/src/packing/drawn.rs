@@ -1,5 +1,5 @@
 //! Random layouts and those of published applications: plans against `MPI_Pack` and the loops in C that the
-//! build script writes for each layout.
+//! build script writes for each layout. Some of them are also sent.
 
 use std::{cell::RefCell, ffi::c_void, hint::black_box};
 
@@ -11,6 +11,23 @@ use dtype_guidelines::{
 use dtype_runtime::pack::{Data, DataMut, Plan};
 
 use super::{Bench, Case, Task};
+#[cfg(feature = "mpi")]
+use {
+    super::{Travel, user::User},
+    dtype_core::Bounds,
+    dtype_engine::prices::Shape,
+    dtype_guidelines::description::Description,
+    dtype_runtime::{__private::has_typed_shape, decode::build},
+    mpi::raw::AsRaw as _,
+    std::ffi::c_int,
+};
+
+/// Returns `true` if a case is sent, and its times of packing are recorded: of the random layouts, one in
+/// four.
+pub fn is_chosen(name: &str) -> bool {
+    let number = name.strip_prefix("drawn/").and_then(|sample| sample.split_once('-')?.0.parse::<u32>().ok());
+    number.is_none_or(|number| number % 4 == 0)
+}
 
 /// Measures all samples.
 ///
@@ -19,7 +36,8 @@ use super::{Bench, Case, Task};
 pub fn run(bench: &dyn Bench) {
     for (number, sample) in measured(seed()).iter().enumerate() {
         let name = format!("drawn/{}", sample.name);
-        if bench.wants(&name, Task::Pack, true) {
+        let is_sent = is_chosen(&name) && bench.wants(&name, Task::Pingpong, true);
+        if is_sent || bench.wants(&name, Task::Pack, true) {
             measure(bench, name, number, sample);
         }
     }
@@ -72,5 +90,47 @@ fn measure(bench: &dyn Bench, name: String, number: usize, sample: &Sample) {
     ));
     #[cfg(feature = "mpi")]
     ways.push(("mpi_pack", super::mpi::of_tree(first, tree, *extent, count, size)));
-    bench.measure(&Case { name, size, ways, travels: Vec::new() });
+    #[cfg(feature = "mpi")]
+    let travels = travels(sample, &plan, first, (bytes as usize, origin));
+    #[cfg(not(feature = "mpi"))]
+    let travels = Vec::new();
+    bench.measure(&Case { name, size, ways, travels });
+}
+
+/// Returns the ways to send a sample, whose first copy begins at `first`. Its memory has `bytes` bytes, the
+/// number `origin` of which is `first`. Of its datatype and its packed bytes, `auto` is what `Wire::Auto`
+/// takes for a part of an array of the same shape.
+#[cfg(feature = "mpi")]
+fn travels<'a>(
+    Sample { tree, extent, count, .. }: &Sample,
+    plan: &'a Plan,
+    first: *mut u8,
+    (bytes, origin): (usize, usize),
+) -> Vec<(&'static str, Travel<'a>)> {
+    use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+    let (copies, memory) = (*count as usize, black_box(first.wrapping_sub(origin)));
+    let message = move || {
+        let memory = unsafe { from_raw_parts(memory, bytes) };
+        Data::new(plan, copies, memory, origin).expect("it lies within")
+    };
+    let into = move || {
+        let memory = unsafe { from_raw_parts_mut(memory, bytes) };
+        DataMut::new(plan, copies, memory, origin).expect("it lies within")
+    };
+    let bounds = Bounds::of_extent(*extent);
+    let least_cost = || {
+        let built = build(tree.clone(), bounds).expect("a small tree");
+        Travel::of_raw(first, *count as c_int, built.as_raw(), built)
+    };
+    let shape = Shape::for_copies(plan, copies);
+    let mut all = Travel::on_all_wires(message, into, false);
+    if shape.as_ref().is_some_and(has_typed_shape) {
+        all[0].1 = least_cost();
+    }
+    all[0].1.shape = shape;
+    all.push(("least-cost", least_cost()));
+    let datatype = Description::of_tree(tree).expect("a small tree").resized(*extent);
+    all.push(("typed", super::mpi::typed(first, &User { datatype, count: copies })));
+    all
 }

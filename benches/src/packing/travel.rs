@@ -2,8 +2,9 @@
 
 use std::{cell::RefCell, ffi::c_int, hint::black_box, rc::Rc};
 
+use dtype_engine::prices::Shape;
 use dtype_guidelines::way::Way;
-use dtype_runtime::{__private::table_row, Comm, Message, Peer, Place, Wire};
+use dtype_runtime::{__private::shape_of, Comm, Message, Peer, Place, Wire};
 use mpi::{
     ffi::{self, MPI_Datatype},
     topology::{Process, SimpleCommunicator},
@@ -35,22 +36,24 @@ pub struct Travel<'a> {
     pub send: Call<'a>,
     /// Receives the message.
     pub receive: Call<'a>,
-    /// The beginning of the table row for such messages, if `Wire::Auto` has a choice for them.
-    pub row: Option<String>,
+    /// The shape of the message, if `Wire::Auto` has a choice for it.
+    pub shape: Option<Shape>,
 }
 
 impl<'a> Travel<'a> {
     fn new(send: impl Fn(&Other<'_>) + 'a, receive: impl Fn(&Other<'_>) + 'a) -> Self {
-        Self { send: Box::new(send), receive: Box::new(receive), row: None }
+        Self { send: Box::new(send), receive: Box::new(receive), shape: None }
     }
 
-    /// Returns the message on the wires `Auto`, `Packed` and `Segments`, by name.
+    /// Returns the message on the wires `Auto`, `Packed` and `Segments`, by name; with `has_datatype`, also
+    /// on the wire `Typed`.
     ///
     /// # Panics
     /// The calls panic if the message cannot be sent on a wire, or does not fit.
     pub fn on_all_wires<M: Message + 'a, N: Place + 'a>(
         message: impl Fn() -> M + Clone + 'a,
         into: impl Fn() -> N + Clone + 'a,
+        has_datatype: bool,
     ) -> Vec<(&'static str, Self)> {
         let on = |wire| {
             let (message, into) = (message.clone(), into.clone());
@@ -59,12 +62,16 @@ impl<'a> Travel<'a> {
                 move |from| from.peer.wire(wire).receive_into(&mut into()).expect("it fits"),
             )
         };
-        let row = table_row(&message());
-        vec![
-            ("auto", Self { row, ..on(Wire::Auto) }),
+        let shape = shape_of(&message());
+        let mut all = vec![
+            ("auto", Self { shape, ..on(Wire::Auto) }),
             ("packed", on(Wire::Packed)),
             ("segments", on(Wire::Segments)),
-        ]
+        ];
+        if has_datatype {
+            all.push(("typed-wire", on(Wire::Typed)));
+        }
+        all
     }
 
     /// Returns the message with its least-cost datatype, in plain MPI calls.

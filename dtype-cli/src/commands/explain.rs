@@ -1,5 +1,5 @@
-//! The command `explain`: the runs of a layout, its repetitions, and the cost of each node of the given and
-//! the least-cost tree.
+//! The command `explain`: the runs of a layout, its repetitions, the cost of each node of the given and the
+//! least-cost tree, and the predicted times of a message.
 
 use std::{
     collections::HashSet,
@@ -10,6 +10,7 @@ use std::{
 use anyhow::Result;
 use clap::Args;
 use dtype_core::{CostModel, Datatype, Run, Solution, TypeMap, TypeTree, normalize};
+use dtype_engine::{Plan, prices::predictions};
 
 use crate::{input::Source, models::Costs, outcome::Outcome};
 
@@ -22,6 +23,9 @@ const MOST: u64 = 1 << 20;
 pub(crate) struct Arguments {
     #[command(flatten)]
     costs: Costs,
+    /// The number of elements of the message whose time is predicted.
+    #[arg(long, default_value_t = 1)]
+    count: usize,
     #[command(flatten)]
     source: Source,
     /// The input; standard input if omitted or `-`.
@@ -31,14 +35,15 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<Outcome> {
-        let Self { costs, source, file } = self;
+        let Self { costs, count, source, file } = self;
         let models = costs.models()?;
-        Ok(explain(&source.read(file.as_ref())?.datatype()?, models.wanted())?.into())
+        Ok(explain(&source.read(file.as_ref())?.datatype()?, models.wanted(), count)?.into())
     }
 }
 
-/// Returns the explanation of a layout under a cost model.
-fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn CostModel) -> Result<String> {
+/// Returns the explanation of a layout under a cost model, with the predicted time of a message of `count`
+/// elements.
+fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn CostModel, count: usize) -> Result<String> {
     let measure = tree.measure()?;
     let Solution { tree: least, cost, optimality } = normalize(tree, costs)?;
     let mut text = String::new();
@@ -66,6 +71,10 @@ fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn CostModel) -> R
         nodes(&mut text, &least, costs)?;
     } else {
         writeln!(text, "\nnothing cheaper was found ({})", optimality.name())?;
+    }
+    let plan = Plan::new(&least).map(|plan| plan.resized(bounds.extent as isize));
+    if let Some(times) = plan.ok().and_then(|plan| predictions(&plan, count)) {
+        write!(text, "\n{times}")?;
     }
     Ok(text)
 }

@@ -8,9 +8,11 @@ use ::mpi::topology::{
 
 use super::{Any, Peer};
 use crate::{
+    Result,
     mpi::{Usable, ready},
     transfer::{
         address::Channel,
+        attach::attach,
         members::{Members, members},
     },
 };
@@ -136,6 +138,21 @@ impl<C: Handle> Comm<C> {
     /// Returns all ranks as a source (`MPI_ANY_SOURCE`).
     pub fn any(&self) -> Any<'_> {
         Any::new(self.channel())
+    }
+
+    /// Prepares the communicator for messages on [`Wire::Segments`](crate::Wire::Segments). With
+    /// `DTYPE_CHECK=1`, base types of messages between two ranks are compared from then on. All ranks must
+    /// make this call before the first such message; a second call does nothing.
+    ///
+    /// It creates two communicators with the same ranks. They live as long as this one, or until
+    /// `MPI_Finalize`. With `DTYPE_CHECK=1` it creates a third one, which lives until `MPI_Finalize`.
+    ///
+    /// # Errors
+    /// `Unsupported` on all ranks if `DTYPE_CHECK` is set on some ranks and not on others. An error before
+    /// `MPI_Init`, after `MPI_Finalize`, and if an MPI call fails.
+    pub fn attach(&self) -> Result {
+        let mpi = &ready()?;
+        attach(mpi, self.members(mpi).communicator)
     }
 
     /// Returns the communicator for messages between two ranks.

@@ -1,11 +1,15 @@
 //! The traits of messages that are sent, and of places that they are received into.
 
+use dtype_engine::prices::Shape;
+
 use crate::{
     FromMessage, Layout, MpiMessage, Result, View, ViewMut,
     pack::{Data, DataMut},
     transfer::{
         carried::{Carried, carried},
         incoming::{Exact, Incoming, OwnedSlice},
+        making,
+        sendable::sealed::Read as _,
     },
 };
 
@@ -39,6 +43,13 @@ pub trait Message {
     /// an earlier message.
     #[doc(hidden)]
     fn carried(&self, spare: bool) -> Result<Carried<'_>>;
+}
+
+/// Returns the shape of a message on which [`Wire::Auto`](crate::Wire::Auto) has a choice.
+#[doc(hidden)]
+pub fn shape_of<M: Message + ?Sized>(message: &M) -> Option<Shape> {
+    let message = message.carried(false).ok()?;
+    if message.span().is_some() { None } else { making::shape(&message) }
 }
 
 impl<M: MpiMessage + ?Sized> Message for M {

@@ -21,7 +21,6 @@ macro_rules! debug {
 }
 
 mod any;
-mod calibrate;
 mod collective;
 mod communicator;
 mod exchange;
@@ -43,11 +42,10 @@ mod window;
 
 pub use crate::mpi::in_session;
 pub use any::Any;
-pub use calibrate::{Calibration, table_row};
 pub use communicator::{Cartesian, Comm, Handle};
 pub use file::{File, FileAt, FileOptions, FileView};
 pub use halo::{HaloExchange, PendingHalo};
-pub use message::{Message, Place};
+pub use message::{Message, Place, shape_of};
 pub use neighbours::Neighbours;
 pub use peer::{Arrived, Peer};
 pub use pending::{Pending, Preparing, Starting};

@@ -147,11 +147,6 @@ pub enum Error {
          destinations in all: a rank that is named as a destination must name the other rank as a source"
     )]
     Edges { sources: u64, destinations: u64 },
-    /// A table of wires cannot be used. The environment variable `DTYPE_WIRES` names it, or the program
-    /// passed it to `calibrate_with`.
-    #[doc(hidden)]
-    #[error("the table of wires {table} cannot be used: {reason}")]
-    Table { table: String, reason: String },
     /// A message has another size than its destination. Nothing has been written.
     #[doc(hidden)]
     #[error(
@@ -302,7 +297,6 @@ impl Error {
             | Self::Rank { .. }
             | Self::NoNeighbours
             | Self::Edges { .. }
-            | Self::Table { .. }
             | Self::Parts { .. }
             | Self::Messages { .. }
             | Self::Unsendable { .. } => ErrorKind::Argument,

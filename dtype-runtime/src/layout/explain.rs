@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use dtype_core::Optimality;
+use dtype_engine::prices::predictions;
 
 use super::region::{Region, Totals};
 use crate::types::entry::LazyDatatype;
@@ -45,6 +46,9 @@ pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
         let _ = writeln!(text, "{:margin$}{node}", "");
     }
     let _ = write!(text, "\n{}", entry.program());
+    if let Some(times) = predictions(&region.plan(&region.contiguous()), 1) {
+        let _ = write!(text, "\n{times}");
+    }
     text
 }
 

@@ -21,8 +21,9 @@
 //!
 //! # Explanations
 //!
-//! [`Layout::explain`] shows a layout: the selected elements beside the type tree, the cost, and the
-//! constructor calls. This is `layout!(f64[6][6] => [i, i..] for i in 0..6)`, the upper triangle of a matrix:
+//! [`Layout::explain`] shows a layout: the selected elements beside the type tree, the cost, the constructor
+//! calls, and the predicted times of a message. For `layout!(f64[6][6] => [i, i..] for i in 0..6)`, the upper
+//! triangle of a matrix, it begins:
 //!
 //! ```text
 //! 21 values of an array [6][6], 168 bytes; cost 22, the least cost

@@ -245,8 +245,9 @@ pub unsafe trait Layout: Clone + Sync {
         self.entry().origin()
     }
 
-    /// Returns a description of the layout: its cost, its tree, and the calls that build it. The selection is
-    /// drawn beside the tree, as cells, if the array has one or two dimensions.
+    /// Returns a description of the layout: its cost, its tree, the calls that build it, and how long it
+    /// takes as a message in the MPI libraries that were measured. The selection is drawn beside the tree,
+    /// as cells, if the array has one or two dimensions.
     ///
     /// ```
     /// use dtype_runtime::layout;

@@ -2,17 +2,17 @@
 //!
 //! [`attach`] puts two communicators of this crate there, which carry only the messages of `Wire::Segments`.
 //! With `DTYPE_CHECK=1`, it adds a third one, for the descriptions of messages. The state also holds the
-//! tables that were measured between the ranks, and the companion for the messages of halos.
+//! companion for the messages of halos.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::BTreeMap,
     mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
     ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
 };
 
@@ -22,7 +22,6 @@ use super::{
     agreement::reduce,
     descriptions::{self, Descriptions},
     frame::checks,
-    table::Tables,
 };
 use crate::{
     Error,
@@ -82,52 +81,11 @@ fn free_unused(mpi: &Usable) {
     }
 }
 
-/// Stores the tables that were measured on an attached communicator.
-pub(crate) fn keep_tables(mpi: &Usable, communicator: MPI_Comm, tables: Arc<Tables>) -> Result<(), Error> {
-    keep(mpi, communicator, |kept| kept.tables = Some(tables))?;
-    CHANGES.fetch_add(1, Ordering::Release);
-    Ok(())
-}
-
-/// Returns the tables that were measured on a communicator, if there are any. Each thread caches its last
-/// answer, because a query of MPI takes a tenth of the time of a short message.
-#[inline]
-pub(crate) fn tables_of(mpi: &Usable, communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, Error> {
-    let changes = CHANGES.load(Ordering::Acquire);
-    if changes == 0 {
-        return Ok(None);
-    }
-    // While the thread ends, the thread-local variable is gone.
-    let last = LAST.try_with(Cell::take).ok().flatten();
-    let told = match last {
-        Some(last) if (last.changes, last.communicator) == (changes, communicator) => last,
-        _ => Told { changes, communicator, tables: kept(mpi, communicator)?.and_then(|kept| kept.tables) },
-    };
-    let tables = told.tables.clone();
-    let _ = LAST.try_with(|last| last.set(Some(told)));
-    Ok(tables)
-}
-
-/// The number of changes to the tables of any communicator.
-static CHANGES: AtomicU64 = AtomicU64::new(0);
-
-/// A cached answer: the tables of a communicator after this number of changes.
-struct Told {
-    changes: u64,
-    communicator: MPI_Comm,
-    tables: Option<Arc<Tables>>,
-}
-
-thread_local! {
-    static LAST: Cell<Option<Told>> = const { Cell::new(None) };
-}
-
 /// The state that is kept on a communicator.
 #[derive(Clone, Default)]
 struct Kept {
     contexts: Option<Arc<Contexts>>,
     descriptions: Option<Arc<Descriptions>>,
-    tables: Option<Arc<Tables>>,
     companion: Option<Arc<Companion>>,
     life: Option<Arc<()>>,
     /// `true` in the checked mode on a companion, whose messages are not compared.
@@ -402,8 +360,6 @@ fn free_all(mpi: &Usable) {
 /// The delete callback of the attribute. The communicators of this crate go to the unused ones.
 unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
     let kept = all().kept.remove(&number.addr()).unwrap_or_default();
-    // Cached answers become invalid, because a later communicator may have the same handle.
-    CHANGES.fetch_add(u64::from(CHANGES.load(Ordering::Acquire) > 0), Ordering::Release);
     let is_in_use = kept.life.is_some_and(|life| Arc::try_unwrap(life).is_err());
     if is_in_use { constants::MPI_ERR_PENDING() } else { SUCCESS }
 }

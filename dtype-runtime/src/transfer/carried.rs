@@ -201,7 +201,7 @@ pub(crate) fn outgoing<M: Read + ?Sized>(
         Making::Typed => (None, Some(message.typed()?)),
         Making::Fastest => match message.span() {
             Some(span) => (Some(span), None),
-            None if is_typed(mpi, message, to)? => (None, Some(message.typed()?)),
+            None if is_typed(message) => (None, Some(message.typed()?)),
             None => (None, None),
         },
     };

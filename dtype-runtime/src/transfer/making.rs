@@ -1,10 +1,11 @@
 //! The decisions of a wire: whether a message is sent whole or in segments, and how its bytes are made.
 
-use super::{Wire, address::Address, attach::tables_of, sendable::sealed::Read, table::Table};
-use crate::{
-    Error,
-    mpi::{Usable, running},
-};
+use std::sync::OnceLock;
+
+use dtype_engine::prices::{Library, Shape, is_faster_by_datatype};
+
+use super::{Wire, sendable::sealed::Read};
+use crate::mpi::running;
 
 /// The transfer of a message on a wire.
 pub(crate) enum Transfer {
@@ -23,7 +24,7 @@ pub(crate) enum Making {
     InPlace,
     /// Generated code packs the bytes.
     Packed,
-    /// The fastest of the other three, as measured.
+    /// The fastest of the other three, by the recorded prices.
     Fastest,
 }
 
@@ -49,17 +50,21 @@ pub(crate) fn is_faster_typed<M: Read + ?Sized>(message: &M) -> bool {
         && message.spacing().is_some_and(|spacing| !spacing.is_mixed && spacing.mean_block >= LONG)
 }
 
+/// Returns the shape of a message, or `None` if it has no blocks.
+pub(crate) fn shape<M: Read + ?Sized>(message: &M) -> Option<Shape> {
+    Some(Shape::new(message.packed_size(), message.spacing()?))
+}
+
 /// Returns `true` if the sender or the receiver of a message that is not contiguous should pass the datatype
-/// to MPI on [`Wire::Auto`]. `peer` is the other rank. The tables that were
-/// [measured](crate::Comm::calibrate) on the communicator decide, or else the table of the process.
-///
-/// # Errors
-/// `Argument` if `DTYPE_WIRES` names a file that is not a table.
-#[inline]
-pub(crate) fn is_typed<M: Read + ?Sized>(mpi: &Usable, message: &M, peer: Address) -> Result<bool, Error> {
-    let measured = tables_of(mpi, peer.communicator)?;
-    match measured.as_ref().and_then(|tables| tables.of(peer.rank)) {
-        Some(table) => Ok(table.is_typed(message)),
-        None => Table::current().map(|table| table.is_typed(message)),
-    }
+/// to MPI on [`Wire::Auto`].
+pub(crate) fn is_typed<M: Read + ?Sized>(message: &M) -> bool {
+    shape(message).is_some_and(|shape| has_typed_shape(&shape))
+}
+
+/// Returns `true` if a message of this shape is faster by its datatype than packed, by the prices of the
+/// running library.
+pub fn has_typed_shape(shape: &Shape) -> bool {
+    static PRICES: OnceLock<Vec<Library>> = OnceLock::new();
+    let prices = PRICES.get_or_init(|| Library::nearest(running().name, running().version.0));
+    is_faster_by_datatype(shape, prices)
 }

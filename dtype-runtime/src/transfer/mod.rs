@@ -11,7 +11,7 @@
 //! - All ranks: `collective`, `broadcast`, `reduce`, `parts` (the division of a buffer), `frame` (seals),
 //!   `agreement`, `members`, `topology`.
 //! - Several ranks at a time: `exchange`, `places`.
-//! - The choice of a wire: `making`, `table`.
+//! - The choice of a wire: `making`.
 //! - What is kept on a communicator: `attach`, `descriptions`.
 //! - Panics: `unwinding`.
 
@@ -38,7 +38,6 @@ pub(crate) mod reduce;
 pub(crate) mod request;
 pub(crate) mod segments;
 pub(crate) mod sendable;
-pub(crate) mod table;
 pub(crate) mod topology;
 pub(crate) mod unwinding;
 mod values;
@@ -87,18 +86,12 @@ pub enum Wire {
     Bytes,
     /// The packed bytes, packed by generated code.
     Packed,
-    /// The one of these three that was measured to be the fastest for such messages. If the receiver is plain
+    /// The fastest of these three for such messages, by recorded prices. If the receiver is plain
     /// MPI code, name [`Typed`](Self::Typed) instead: MPICH does not receive packed bytes as structs.
     ///
     /// If the memory of a message consists of its packed bytes, the memory is sent directly. Structs with
-    /// padding are packed. Parts of arrays are sent typed or packed, depending on their size, the arrangement
-    /// and length of their blocks, and the MPI library.
-    ///
-    /// On a communicator on which [`calibrate`](crate::Comm::calibrate) was called, its measurements decide.
-    /// On other communicators a built-in table decides, or the file that the environment variable
-    /// `DTYPE_WIRES` names when the first message is sent. The file contains the text of a
-    /// [`Calibration`](crate::comm::Calibration), or the output of `cargo xtask bench pingpong --wires FILE`.
-    /// Any other file is an error (`Argument`). Sender and receiver need not have the same table.
+    /// padding and parts of arrays are sent typed or packed, depending on their size, their blocks, and the
+    /// recorded prices of the MPI library.
     #[default]
     Auto,
     /// Packed bytes in pieces that overlap. Both sides must name this wire, on an

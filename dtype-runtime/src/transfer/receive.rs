@@ -25,15 +25,46 @@ use crate::{
     mpi::{Usable, checked, is_truncation, running},
 };
 
-/// The size in bytes of the largest message that is received into a buffer and copied. To probe for the
-/// message first would take longer.
+/// The size in bytes up to which a message is received into a buffer without a probe, which would take longer
+/// than the copy.
 const COPIED: usize = 16 << 10;
 
 /// The least size of a message in bytes that is received into memory of its own, which may become a `Vec`.
 pub(crate) const LONG: usize = 64 << 10;
 
-/// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message is
-/// probed first: its size is then known, and it can be received directly into its memory.
+/// The target of a receive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// The memory of the message, which consists of its packed bytes.
+    Memory,
+    /// The memory of the message, by its datatype.
+    Datatype,
+    /// A buffer, which is unpacked.
+    Buffer,
+}
+
+impl Target {
+    /// Returns the place for a message whose bytes are taken apart in this way, and which has the size of its
+    /// destination.
+    fn of<M: Write + ?Sized>(message: &mut M, making: Making) -> Self {
+        if !message.any_pattern() || checks() {
+            return Self::Buffer;
+        }
+        if message.span_mut().is_some() {
+            return Self::Memory;
+        }
+        let typed = match making {
+            Making::Typed => true,
+            Making::Fastest => is_typed(message),
+            Making::Packed | Making::InPlace => false,
+        };
+        if typed && may_be_typed(message) { Self::Datatype } else { Self::Buffer }
+    }
+}
+
+/// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message
+/// that is received into its memory is probed first, since its size must be known. So is a long one that
+/// needs a gap behind a buffer.
 #[inline]
 pub(crate) fn receive<M: Write + ?Sized>(
     mpi: &Usable,
@@ -42,14 +73,17 @@ pub(crate) fn receive<M: Write + ?Sized>(
     from: Address,
 ) -> Result<Address, Error> {
     let most = message.packed_size();
-    if most <= COPIED && !running().is_faster_probed && !checks() {
+    let is_probed = running().is_faster_probed || checks();
+    let is_short = most <= COPIED;
+    let target = if is_short && !is_probed { Target::Buffer } else { Target::of(message, making) };
+    if !is_probed && (is_short || target == Target::Buffer && !running().writes_past_buffer) {
         let mut room = Room::of(most)?;
         let outcome = room.receive(mpi, from);
         return arrived(mpi, message, (most, from), outcome, &room.buffer, None);
     }
     let matched = Matched::wait_for(mpi, from)?;
     let sender = matched.sender();
-    take(mpi, matched, making, message)?;
+    take(mpi, matched, target, message)?;
     Ok(sender)
 }
 
@@ -102,35 +136,35 @@ pub(crate) fn is_of(error: Error, sender: Address) -> Error {
     }
 }
 
-/// Receives a message that has been matched, directly into its memory if possible.
+/// Receives a message that has been matched, if it has the size of its destination; else into a buffer, to
+/// say what arrived.
 fn take<M: Write + ?Sized>(
     mpi: &Usable,
     matched: Matched,
-    making: Making,
+    target: Target,
     message: &mut M,
 ) -> Result<(), Error> {
     let (size, sender) = (matched.size, matched.sender());
-    if size == message.packed_size() && message.any_pattern() && !checks() {
-        if let Some(Span { place, .. }) = message.span_mut() {
-            let bytes = Bytes::of(size)?;
-            // SAFETY: 1 and 2, since the span is borrowed mutably, has exactly `size` bytes, and any pattern
-            // may be written there.
-            unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) }?;
-            return is_plain(message, sender);
-        }
-        let typed = match making {
-            Making::Typed => true,
-            Making::Fastest => is_typed(mpi, message, sender).unwrap_or(false),
-            Making::Packed | Making::InPlace => false,
-        };
-        if typed
-            && may_be_typed(message)
-            && let Ok(typed) = message.typed_mut()
-        {
-            // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has
-            // exactly `size` bytes.
-            unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) }?;
-            return is_plain(message, sender);
+    if size == message.packed_size() {
+        match target {
+            Target::Memory => {
+                if let Some(Span { place, .. }) = message.span_mut() {
+                    let bytes = Bytes::of(size)?;
+                    // SAFETY: 1 and 2, since the span is borrowed mutably, has exactly `size` bytes, and any
+                    // pattern may be written there.
+                    unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) }?;
+                    return is_plain(message, sender);
+                }
+            }
+            Target::Datatype => {
+                if let Ok(typed) = message.typed_mut() {
+                    // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and
+                    // has exactly `size` bytes, and any pattern may be written there.
+                    unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) }?;
+                    return is_plain(message, sender);
+                }
+            }
+            Target::Buffer => {}
         }
     }
     let descriptions = descriptions_on(mpi, sender.communicator)?;

@@ -111,7 +111,6 @@ fn calls_refused(world: &Comm<impl Handle>, expected: &Error) {
         world.graph(&[], &[]).err(),
         world.cartesian([1], [true]).err(),
         world.attach().err(),
-        world.calibrate().err(),
         world.window(&mut [1u8], |_| Ok(())).err(),
         world.passive_window(&mut [1u8], |_| Ok(())).err(),
         world.create("no file").err(),

@@ -351,7 +351,6 @@ fn calls_between_groups(between: &Comm<impl Handle>, own: &Particle, others: &[P
         between.neighbours().all_gather(own).err(),
         between.cartesian([between.size()], [false]).err(),
         between.graph(&[], &[]).err(),
-        between.calibrate().err(),
     ];
     assert!(refused.iter().all(|refused| matches!(refused, Some(Error::Wire { .. }))), "{refused:?}");
 }

@@ -103,6 +103,8 @@ impl Packing {
 
     /// Measures contenders, and prints a row for each one that is ours.
     fn print(&self, name: &str, what: &str, size: usize, contenders: Vec<Contender<'_>>, effort: &Effort) {
+        let mut options = self.arguments.options.clone();
+        options.record = options.record.filter(|_| drawn::is_chosen(name));
         let ours: Vec<_> = ["generated", "plan", "ours"]
             .into_iter()
             .filter(|ours| contenders.iter().any(|c| c.name == *ours))
@@ -113,7 +115,7 @@ impl Packing {
             let mut row = medians.row("pack", case, way);
             row.library.clone_from(&self.arguments.library);
             row.peers_us.retain(|peer, _| !ours.contains(peer));
-            print(&row, &self.arguments.options);
+            print(&row, &options);
             if name.starts_with("drawn/") {
                 self.distribution.borrow_mut().add(&row, size);
             }

@@ -20,14 +20,14 @@ pub mod host;
 pub mod hostile;
 mod large;
 mod matching;
-mod measured;
+mod parts;
 
 pub use checked::checked;
 pub use collective::{collectives, even, nothing};
 pub use counts::counts;
 pub use large::{beyond_4_gib, beyond_counts, large};
 pub use matching::{matching, matching_of_threads};
-pub use measured::measured;
+pub use parts::parts;
 
 /// The wires that can carry every message.
 const WIRES: [Wire; 4] = [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments];
@@ -299,7 +299,7 @@ pub fn misfits(world: &SimpleCommunicator) {
     long_restricted(world);
 }
 
-/// A message of another size is an error that names both sizes.
+/// A message of another size is an error that names the expected size, and the other one if it is known.
 fn other_sizes(world: &Comm<&SimpleCommunicator>) {
     let particle = packed_size::<Particle>(1);
     world.attach().unwrap();
@@ -443,23 +443,4 @@ pub fn threads() {
         }
     });
     drop(universe);
-}
-
-/// Calls that use a broken table of wires return an error. All other calls work.
-pub fn table(world: &SimpleCommunicator) {
-    let world = &Comm::from(world);
-    let own = world.peer(0);
-    let (numbers, n) = (vec![1.0f64; 64], 8);
-    let column = layout!(f64[n][n] => [.., 1]).unwrap();
-    let mut received = vec![0.0f64; 8];
-    let view = column.of(&numbers).unwrap();
-    for result in [own.send(&view), own.wire(Wire::Auto).send(&view), own.synchronous().send(&view)] {
-        let error = result.unwrap_err();
-        assert!(matches!(error, Error::Table { .. }), "{error}");
-        println!("{error}");
-    }
-    let sending = own.start().send(&view).unwrap();
-    own.receive_into(&mut received[..]).unwrap();
-    sending.finish().unwrap();
-    assert_eq!(received, [1.0; 8]);
 }

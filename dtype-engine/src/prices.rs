@@ -1,0 +1,300 @@
+//! Prices of MPI libraries: how long a message takes by its datatype, and how long packed (docs/wires.md,
+//! "The choice of `Auto`").
+
+use std::{
+    fmt::{self, Write as _},
+    str::FromStr,
+};
+
+use crate::{Order, Plan, Spacing};
+
+/// The recorded prices, as `cargo xtask bench pingpong --record` derives them from its times.
+const RECORDED: &str = include_str!("prices.csv");
+
+/// The word for all sizes.
+const ANY: &str = "any";
+
+/// The number of prices of a way, one for each of [`Shape::terms`].
+pub const PRICES: usize = 7;
+
+/// The names of the arrangements of blocks: the three [orders](Order) of values of one base type, and any
+/// order of values of different base types.
+const ARRANGEMENTS: [&str; 4] = ["strided", "nested", "listed", "mixed"];
+
+/// The size and the blocks of a message that is not contiguous. They decide how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The size in packed bytes.
+    pub bytes: usize,
+    /// The number of blocks.
+    blocks: usize,
+    /// The index of the arrangement of the blocks.
+    arrangement: usize,
+    /// The bytes of memory that pass through the caches.
+    memory: usize,
+}
+
+impl Shape {
+    /// Returns the shape of a message of `bytes` packed bytes.
+    pub fn new(bytes: usize, Spacing { mean_block, touched, order, is_mixed }: Spacing) -> Self {
+        let arrangement = match order {
+            _ if is_mixed => 3,
+            Order::Strided => 0,
+            Order::Nested => 1,
+            Order::Listed => 2,
+        };
+        let memory = (bytes as f64 * touched).round() as usize;
+        Self { bytes, blocks: bytes.div_ceil(mean_block.max(1)), arrangement, memory }
+    }
+
+    /// Returns the shape of `count` copies of a plan. Returns `None` if they are contiguous or empty, or have
+    /// more bytes than can be counted.
+    pub fn for_copies(plan: &Plan, count: usize) -> Option<Self> {
+        let bytes = plan.packed_size().checked_mul(count).filter(|bytes| *bytes > 0)?;
+        let spacing = plan.spacing().filter(|_| plan.contiguous(count).is_none())?;
+        Some(Self::new(bytes, spacing))
+    }
+
+    /// Returns the factors of the prices: the call, the bytes, the blocks of each arrangement, and the
+    /// memory beyond the bytes.
+    pub fn terms(&self) -> [f64; PRICES] {
+        let mut terms = [1.0, self.bytes as f64, 0.0, 0.0, 0.0, 0.0, 0.0];
+        terms[2 + self.arrangement] = self.blocks as f64;
+        terms[PRICES - 1] = self.memory.saturating_sub(self.bytes) as f64;
+        terms
+    }
+}
+
+/// Writes the shape as words in the name of a case: `4096 bytes in 512 strided blocks of 32768 in memory`.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, blocks, arrangement, memory } = self;
+        write!(f, "{bytes} bytes in {blocks} {} blocks of {memory} in memory", ARRANGEMENTS[*arrangement])
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no shape");
+        let words: Vec<&str> = text.split(' ').collect();
+        let [bytes, "bytes", "in", blocks, arrangement, "blocks", "of", memory, "in", "memory"] = words[..]
+        else {
+            return Err(wrong());
+        };
+        let number = |word: &str| word.parse().map_err(|_| wrong());
+        let arrangement = ARRANGEMENTS.iter().position(|name| *name == arrangement).ok_or_else(wrong)?;
+        Ok(Self { bytes: number(bytes)?, blocks: number(blocks)?, arrangement, memory: number(memory)? })
+    }
+}
+
+/// The prices of the messages of some sizes, in nanoseconds.
+#[derive(Clone, Debug)]
+struct Prices {
+    /// The least size in bytes that is too large for these prices.
+    end: usize,
+    typed: [f64; PRICES],
+    packed: [f64; PRICES],
+}
+
+/// An MPI library with its prices.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// The name with the version: `mpich-4.0.2`.
+    pub name: &'static str,
+    /// The prices by size, the last of which are for all sizes.
+    prices: Vec<Prices>,
+}
+
+impl Library {
+    /// Returns all libraries whose prices are recorded.
+    pub fn all() -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (name, prices) in RECORDED.lines().filter_map(read) {
+            match all.last_mut().filter(|last| last.name == name) {
+                Some(last) => last.prices.push(prices),
+                None => all.push(Self { name, prices: vec![prices] }),
+            }
+        }
+        all
+    }
+
+    /// Returns the libraries whose prices hold for a library: those of its major version. If there are none,
+    /// returns those of all its versions, or else all libraries.
+    ///
+    /// ```
+    /// use dtype_engine::prices::Library;
+    ///
+    /// assert!(Library::nearest("mpich", 4).iter().all(|library| library.name.starts_with("mpich-4.")));
+    /// assert!(Library::nearest("mpich", 99).len() > 1);
+    /// ```
+    pub fn nearest(name: &str, major: u32) -> Vec<Self> {
+        let all = Self::all();
+        let named = |beginning: String| -> Vec<Self> {
+            all.iter().filter(|library| library.name.starts_with(&beginning)).cloned().collect()
+        };
+        let mut found = [format!("{name}-{major}."), format!("{name}-")].into_iter().map(named);
+        found.find(|found| !found.is_empty()).unwrap_or(all)
+    }
+
+    /// Predicts the time of a message by its datatype, and packed, in nanoseconds: half a ping-pong between
+    /// two ranks of a node.
+    pub fn times(&self, shape: &Shape) -> [f64; 2] {
+        let Some(prices) = self.prices.iter().find(|prices| shape.bytes < prices.end) else {
+            return [0.0; 2];
+        };
+        let terms = shape.terms();
+        [&prices.typed, &prices.packed]
+            .map(|prices| prices.iter().zip(terms).map(|(price, term)| price * term).sum())
+    }
+}
+
+/// Returns a table of the predicted times of a message of `count` copies of a plan, by its datatype and
+/// packed, on all recorded libraries. Returns `None` if the copies are contiguous or empty, so that all ways
+/// are one.
+pub fn predictions(plan: &Plan, count: usize) -> Option<String> {
+    let shape = Shape::for_copies(plan, count)?;
+    let mut text = format!(
+        "predicted time of {shape},\nhalf a ping-pong between two ranks of a node, in µs:\n{:>36}{:>16}\n",
+        "by its datatype", "packed"
+    );
+    for library in Library::all() {
+        let [typed, packed] = library.times(&shape).map(|time| time / 1e3);
+        let digits = |time: f64| if time < 10.0 { 2 } else { 0 };
+        let (typed_digits, packed_digits) = (digits(typed), digits(packed));
+        let name = library.name;
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {name:<18}{typed:>16.typed_digits$}{packed:>16.packed_digits$}");
+    }
+    Some(text)
+}
+
+/// Reads a line of the recorded prices.
+fn read(line: &'static str) -> Option<(&'static str, Prices)> {
+    let mut words = line.split(',');
+    let name = words.next()?;
+    let end = words.next().map(|end| if end == ANY { Some(usize::MAX) } else { end.parse().ok() })??;
+    let numbers: Vec<f64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
+    let (typed, packed) = numbers.split_at_checked(PRICES)?;
+    Some((name, Prices { end, typed: typed.try_into().ok()?, packed: packed.try_into().ok()? }))
+}
+
+/// Returns `true` if a message is faster by its datatype than packed. If the prices are of several libraries,
+/// chooses the way that loses less where it loses most.
+pub fn is_faster_by_datatype(shape: &Shape, libraries: &[Library]) -> bool {
+    let (mut least, mut most) = (f64::INFINITY, 0.0f64);
+    for library in libraries {
+        let [typed, packed] = library.times(shape);
+        let ratio = typed / packed.max(f64::MIN_POSITIVE);
+        (least, most) = (least.min(ratio), most.max(ratio));
+    }
+    least * most < 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_the_recorded_prices_is_read_and_each_library_has_prices_for_all_sizes() {
+        let all = Library::all();
+        let lines = RECORDED.lines().count();
+        assert_eq!(lines, 1 + all.iter().map(|library| library.prices.len()).sum::<usize>());
+        for Library { name, prices } in &all {
+            assert!(prices.windows(2).all(|pair| pair[0].end < pair[1].end), "{name}");
+            assert_eq!(prices.last().map(|last| last.end), Some(usize::MAX), "{name}");
+        }
+        let mut names: Vec<_> = all.iter().map(|library| library.name).collect();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+    }
+
+    #[test]
+    fn a_shape_is_read_as_it_is_written() {
+        let shape = Shape { bytes: 4096, blocks: 512, arrangement: 0, memory: 32_768 };
+        assert_eq!(shape.to_string(), "4096 bytes in 512 strided blocks of 32768 in memory");
+        assert_eq!(shape.to_string().parse(), Ok(shape));
+        for wrong in ["", "4096 bytes", "4096 bytes in x strided blocks of 1 in memory"] {
+            assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_library_without_prices_has_those_of_its_kin() {
+        let names =
+            |libraries: Vec<Library>| libraries.iter().map(|library| library.name).collect::<Vec<_>>();
+        let all = names(Library::all());
+        let of_mpich: Vec<_> = all.iter().copied().filter(|name| name.starts_with("mpich-")).collect();
+        assert!(of_mpich.len() > 1 && of_mpich.len() < all.len());
+        assert_eq!(names(Library::nearest("mpich", 99)), of_mpich);
+        assert_eq!(names(Library::nearest("none", 1)), all);
+        assert!(matches!(names(Library::nearest("mpich", 4))[..], [one] if one.starts_with("mpich-4.")));
+    }
+
+    #[test]
+    fn of_several_libraries_the_way_is_taken_that_loses_less_where_it_loses_most() {
+        let of = |name, typed: f64, packed: f64| {
+            let call = |price: f64| [price, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+            let prices = Prices { end: usize::MAX, typed: call(typed), packed: call(packed) };
+            Library { name, prices: vec![prices] }
+        };
+        let shape = Shape { bytes: 8, blocks: 1, arrangement: 0, memory: 8 };
+        assert!(is_faster_by_datatype(&shape, &[of("a", 1.0, 4.0), of("b", 2.0, 1.0)]));
+        assert!(!is_faster_by_datatype(&shape, &[of("a", 1.0, 2.0), of("b", 4.0, 1.0)]));
+        assert!(!is_faster_by_datatype(&shape, &[]));
+    }
+
+    /// Checks that blocks are counted in all parts of a layout, and that they end where the base type
+    /// changes.
+    #[test]
+    fn blocks_are_counted_everywhere_and_by_base_type() {
+        use dtype_core::{BaseType, TypeTree};
+
+        let run = |count, stride, base| TypeTree::vector(count, stride, TypeTree::Leaf(base));
+        // A row of 1 MiB, and then a column of as many bytes.
+        let parts = [run(1 << 17, 8, BaseType::F64), run(1 << 17, 80, BaseType::F64)];
+        let plan = Plan::new(&TypeTree::structure([0, 1 << 20], parts)).unwrap();
+        let spacing = plan.spacing().unwrap();
+        assert!((12..=20).contains(&spacing.mean_block), "{spacing:?}");
+        // 16 bytes without a gap, of two base types.
+        let parts = [run(1, 8, BaseType::F64), run(2, 4, BaseType::I32)];
+        let plan = Plan::new(&TypeTree::structure([0, 8], parts)).unwrap().resized(24);
+        assert_eq!(plan.spacing().unwrap().mean_block, 8);
+    }
+
+    #[test]
+    fn each_library_has_a_line_of_predictions() {
+        use dtype_core::{BaseType, TypeTree};
+
+        let plan = Plan::new(&TypeTree::vector(1000, 16, TypeTree::Leaf(BaseType::F64))).unwrap();
+        let text = predictions(&plan, 10).unwrap();
+        assert!(text.starts_with("predicted time of 80000 bytes in 10000 strided blocks"), "{text}");
+        let lines: Vec<_> = text.lines().skip(3).collect();
+        assert_eq!(lines.len(), Library::all().len());
+        for line in lines {
+            let words: Vec<_> = line.split_whitespace().collect();
+            assert!(words[1..].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{line}");
+        }
+        assert_eq!(predictions(&plan, 0), None);
+    }
+
+    /// Checks the shape of a column: each number is a block, and its cache line is touched.
+    #[test]
+    fn the_shape_of_a_column_counts_cache_lines() {
+        use dtype_core::{BaseType, TypeTree};
+
+        let column = |stride| {
+            let tree = TypeTree::vector(1000, stride, TypeTree::Leaf(BaseType::F64));
+            Shape::for_copies(&Plan::new(&tree).unwrap(), 1).map(|shape| shape.to_string())
+        };
+        assert_eq!(column(8), None);
+        assert_eq!(column(16).unwrap(), "8000 bytes in 1000 strided blocks of 15992 in memory");
+        let far = "8000 bytes in 1000 strided blocks of 64000 in memory";
+        assert_eq!(column(800).unwrap(), far);
+        // A smaller extent does not change what one copy touches.
+        let tree = TypeTree::vector(1000, 800, TypeTree::Leaf(BaseType::F64));
+        let resized = Plan::new(&tree).unwrap().resized(8);
+        assert_eq!(Shape::for_copies(&resized, 1).unwrap().to_string(), far);
+    }
+}
