@@ -257,7 +257,8 @@ impl Plan {
             let size = self.packed_size();
             let is_mixed = compiled.signature.one_type().is_none();
             let (parts, part) = if size <= PARTS * PART { (1, size) } else { (PARTS, PART) };
-            let (mut seen, mut blocks, mut touched) = (0, 0, 0);
+            let mut blocks = 0;
+            let mut touched = 0;
             for i in 0..parts {
                 let start = (size - part) / (PARTS - 1) * i;
                 let bytes = start..start + part;
@@ -271,12 +272,12 @@ impl Plan {
                 );
                 let mut runs = 0;
                 if is_mixed {
-                    compiled.signature.for_each_run(bytes.clone(), &mut |_, _| runs += 1);
+                    compiled.signature.for_each_run(bytes, &mut |_, _| runs += 1);
                 }
-                seen += bytes.len();
                 blocks += count.blocks.max(runs);
                 touched += count.touched;
             }
+            let seen = parts * part;
             let mean_block = seen.checked_div(blocks)?;
             let span = compiled.bounds.map_or(0, |(first, end)| end.abs_diff(first));
             let memory = self.extent().unsigned_abs().max(span) as f64 * (seen as f64 / size as f64);

@@ -138,3 +138,15 @@ fn matrices_of_two_versions_of_nalgebra_lie_by_columns() {
     assert_eq!((other.shape(), other.as_slice()), ((2, 3), heap.as_slice()));
     assert_eq!(from_bytes::<Matrix2x3<u8>>(&to_bytes(&matrix).unwrap()), Ok(matrix));
 }
+
+/// Checks that the predicted times are those of this source, whose rows are far apart. The memory of an array
+/// without gaps is at most its own.
+#[test]
+fn a_view_of_a_source_with_gaps_is_explained_with_its_own_memory() {
+    let wide = Array2::<f64>::zeros((100, 20));
+    let column = layout!(f64[100][2] => [.., 1]);
+    let narrow = wide.slice(s![.., ..2]);
+    let text = column.of(&narrow).unwrap().explain();
+    assert!(text.contains("800 bytes in 100 strided blocks of 6400 in memory"), "{text}");
+    assert!(column.explain().contains("800 bytes in 100 strided blocks of 1600 in memory"));
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use dtype_core::Optimality;
-use dtype_engine::prices::predictions;
+use dtype_engine::{Plan, prices::predictions};
 
 use super::region::{Region, Totals};
 use crate::types::entry::LazyDatatype;
@@ -14,8 +14,9 @@ const MOST_ROWS: usize = 16;
 /// The largest number of columns that are drawn.
 const MOST_COLUMNS: usize = 32;
 
-/// Returns the text of [`Layout::explain`](crate::Layout::explain).
-pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
+/// Returns the text of [`Layout::explain`](crate::Layout::explain). A message consists of `copies` of the
+/// plan.
+pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype, plan: &Plan, copies: usize) -> String {
     let solution = entry.solution();
     let mut shape = String::new();
     for length in region.shape {
@@ -46,7 +47,7 @@ pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
         let _ = writeln!(text, "{:margin$}{node}", "");
     }
     let _ = write!(text, "\n{}", entry.program());
-    if let Some(times) = predictions(&region.plan(&region.contiguous()), 1) {
+    if let Some(times) = predictions(plan, copies) {
         let _ = write!(text, "\n{times}");
     }
     text

@@ -257,7 +257,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// # assert!(triangle.explain().contains("· · ■ ■"), "{}", triangle.explain());
     /// ```
     fn explain(&self) -> String {
-        explain(&self.region(), self.entry())
+        explain(&self.region(), self.entry(), self.plan(), 1)
     }
 
     /// Returns a picture of the layout in an array without gaps: as a grid in up to three dimensions, byte by

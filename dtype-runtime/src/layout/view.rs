@@ -168,10 +168,10 @@ impl<'a, L: Layout> View<'a, L> {
         self.entry().cost()
     }
 
-    /// Returns a description of the part, like [`Layout::explain`], but with the tree and the calls for this
-    /// source.
+    /// Returns a description of the part, like [`Layout::explain`], but with the tree, the calls and the
+    /// predicted times for this source.
     pub fn explain(&self) -> String {
-        explain(&self.layout.region(), &self.entry())
+        self.with_plan(|plan| explain(&self.layout.region(), &self.entry(), plan, self.place.copies))
     }
 
     /// Returns the committed MPI datatype of the part, relative to its first value.
