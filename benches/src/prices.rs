@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, ensure};
-use dtype_engine::prices::{PRICES, Shape};
+use dtype_engine::prices::{NAMES, PRICES, Shape};
 use dtype_guidelines::calibrate::least_squares;
 
 use crate::record::{self, Size, split_shape};
@@ -35,7 +35,7 @@ pub fn prices(recorded: &str) -> Result<String> {
     }
     let mut text = "library,below".to_owned();
     for way in ["typed", "packed"] {
-        for price in ["call", "byte", "strided", "nested", "listed", "mixed", "memory"] {
+        for price in NAMES {
             write!(text, ",{way} {price}")?;
         }
     }

@@ -68,6 +68,16 @@ fn code_for_a_library_has_the_calls_that_suit_it() {
     );
     let plain = "t0 = MPI_Type_create_hvector(4096, 1, 80, MPI_DOUBLE)\nMPI_Type_commit(t0)\n";
     assert_eq!(["any", "openmpi", "intel"].map(calls), [plain; 3]);
+    let rows = "vec(64, 2048, vec(128, 8, double))";
+    let calls = dtype(&["normalize", "--format", "calls", "--library", "mpich-4.3"], rows);
+    assert_eq!(
+        calls,
+        "t0 = MPI_Type_create_hvector(64, 128, 2048, MPI_DOUBLE)\n\
+         t1 = MPI_Type_create_struct(16, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], \
+         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], \
+         [t0, t0, t0, t0, t0, t0, t0, t0, t0, t0, t0, t0, t0, t0, t0, t0])\n\
+         MPI_Type_commit(t1)\n"
+    );
 }
 
 #[test]

@@ -27,11 +27,11 @@ impl NodeCosts {
 /// The entries of a tree in order, reduced to the counts that a cost depends on. All trees of a type map have
 /// the same counts.
 #[derive(Clone, Copy)]
-struct Counts {
-    bytes: u64,
+pub(crate) struct Counts {
+    pub bytes: u64,
     /// The number of contiguous blocks. An entry that begins where the entry before ends is in the same
     /// block.
-    blocks: u64,
+    pub blocks: u64,
     /// The number of entries whose base type differs from that of the entry before.
     changes: u64,
     /// The displacement of the first entry in bytes, and its base type.
@@ -42,7 +42,7 @@ struct Counts {
 
 impl Counts {
     /// Counts the data of a tree. Returns `None` if there is no entry.
-    fn of(tree: &TypeTree) -> Option<Self> {
+    pub fn of(tree: &TypeTree) -> Option<Self> {
         match tree {
             TypeTree::Leaf(base) => {
                 let (bytes, first, last) = (base.size(), (0, *base), (base.size() as i64, *base));

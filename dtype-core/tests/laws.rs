@@ -253,9 +253,10 @@ proptest! {
         ],
         natural in any::<bool>(),
         copies in 1u64..4,
-        limit in proptest::option::of(2u64..6),
+        limit in proptest::option::of(prop_oneof![2u64..6, Just(20)]),
         fragment in proptest::option::of(0u64..2000),
         avoids_buckets in any::<bool>(),
+        reads_from in proptest::option::of(0u64..2000),
     ) {
         // Adjacent copies reveal the extent that a library gives to one copy.
         let tree = TypeTree::vector(copies, tree.measure().unwrap().true_extent(), tree);
@@ -263,7 +264,7 @@ proptest! {
         let measure = tree.measure().unwrap();
         let own = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let bounds = bounds.map(|bounds| if natural { own } else { bounds });
-        let packing = Packing { fragment, avoids_buckets };
+        let packing = Packing { fragment, avoids_buckets, reads_from };
         let program = Program::lower_for(&tree, bounds, limit.unwrap_or(u64::MAX), packing).unwrap();
         prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
         prop_assert!(most_joined(&program) <= limit.unwrap_or(u64::MAX));
@@ -704,6 +705,8 @@ fn calls_that_suit_a_library_have_the_map_of_the_tree() {
         ("buckets", TypeTree::index_bucket(24, lengths, wide.clone(), f64())),
         ("long buckets", TypeTree::index_bucket(24, vec![19; 1500], wide.clone(), f64())),
         ("short", TypeTree::vector(100, 80, f64())),
+        ("few blocks", TypeTree::vector(100, 8000, TypeTree::vector(300, 8, f64()))),
+        ("few long blocks", TypeTree::vector(100, 80_000, TypeTree::vector(600, 8, f64()))),
     ];
     for (name, tree) in cases {
         let expected: Vec<_> = tree.flatten().unwrap().entries().collect();
@@ -711,7 +714,7 @@ fn calls_that_suit_a_library_have_the_map_of_the_tree() {
         let bounds = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let plain = Program::lower(&tree, Some(bounds)).unwrap();
         let both = Packing { avoids_buckets: true, ..Packing::MPICH };
-        for packing in [Packing::MPICH, Packing::INTEL_MPI, both] {
+        for packing in [Packing::MPICH, Packing::MPICH_4_3, Packing::INTEL_MPI, both] {
             let program = Program::lower_for(&tree, Some(bounds), i32::MAX as u64, packing).unwrap();
             for library in Library::ALL {
                 let (map, lower_bound, extent) = interpret(&program, library);
@@ -719,7 +722,8 @@ fn calls_that_suit_a_library_have_the_map_of_the_tree() {
                 assert_eq!((lower_bound, extent), (bounds.lower_bound, bounds.extent), "{name}");
             }
             let differs = match name {
-                "short" | "backwards" => false,
+                "short" | "backwards" | "few long blocks" => false,
+                "few blocks" => packing.reads_from.is_some(),
                 "buckets" | "long buckets" => true,
                 _ => packing.fragment.is_some(),
             };

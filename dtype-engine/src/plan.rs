@@ -278,7 +278,7 @@ impl Plan {
                 touched += count.touched;
             }
             let seen = parts * part;
-            let mean_block = seen.checked_div(blocks)?;
+            let mean_block = if blocks > 0 { seen as f64 / blocks as f64 } else { return None };
             let span = compiled.bounds.map_or(0, |(first, end)| end.abs_diff(first));
             let memory = self.extent().unsigned_abs().max(span) as f64 * (seen as f64 / size as f64);
             let touched = (touched as f64).min(memory).max(seen as f64) / seen as f64;
@@ -293,7 +293,7 @@ impl Plan {
 pub struct Spacing {
     /// The mean size of a block, in bytes. There are as many blocks as contiguous ones, or as runs of equal
     /// base types if these are more.
-    pub mean_block: usize,
+    pub mean_block: f64,
     /// The bytes of memory that pass through the caches for each byte of a block: at least 1.
     pub touched: f64,
     /// The arrangement of the blocks.

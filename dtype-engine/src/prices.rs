@@ -3,6 +3,7 @@
 
 use std::{
     fmt::{self, Write as _},
+    ops::Range,
     str::FromStr,
 };
 
@@ -17,9 +18,12 @@ const ANY: &str = "any";
 /// The number of prices of a way, one for each of [`Shape::terms`].
 pub const PRICES: usize = 7;
 
-/// The names of the arrangements of blocks: the three [orders](Order) of values of one base type, and any
-/// order of values of different base types.
-const ARRANGEMENTS: [&str; 4] = ["strided", "nested", "listed", "mixed"];
+/// The names of the prices. Those of the blocks are named after their arrangement: the three [orders](Order)
+/// of values of one base type, and any order of values of different base types.
+pub const NAMES: [&str; PRICES] = ["call", "byte", "strided", "nested", "listed", "mixed", "memory"];
+
+/// The prices in [`NAMES`] that are those of blocks.
+const ARRANGEMENTS: Range<usize> = 2..6;
 
 /// The size and the blocks of a message that is not contiguous. They decide how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +32,7 @@ pub struct Shape {
     pub bytes: usize,
     /// The number of blocks.
     blocks: usize,
-    /// The index of the arrangement of the blocks.
+    /// The arrangement of the blocks: one of [`ARRANGEMENTS`].
     arrangement: usize,
     /// The bytes of memory that pass through the caches.
     memory: usize,
@@ -38,13 +42,14 @@ impl Shape {
     /// Returns the shape of a message of `bytes` packed bytes.
     pub fn new(bytes: usize, Spacing { mean_block, touched, order, is_mixed }: Spacing) -> Self {
         let arrangement = match order {
-            _ if is_mixed => 3,
-            Order::Strided => 0,
-            Order::Nested => 1,
-            Order::Listed => 2,
+            Order::Strided if !is_mixed => 2,
+            Order::Nested if !is_mixed => 3,
+            Order::Listed if !is_mixed => 4,
+            _ => 5,
         };
         let memory = (bytes as f64 * touched).round() as usize;
-        Self { bytes, blocks: bytes.div_ceil(mean_block.max(1)), arrangement, memory }
+        let blocks = (bytes as f64 / mean_block).round().max(1.0) as usize;
+        Self { bytes, blocks, arrangement, memory }
     }
 
     /// Returns the shape of `count` copies of a plan. Returns `None` if they are contiguous or empty, or have
@@ -59,7 +64,7 @@ impl Shape {
     /// memory beyond the bytes.
     pub fn terms(&self) -> [f64; PRICES] {
         let mut terms = [1.0, self.bytes as f64, 0.0, 0.0, 0.0, 0.0, 0.0];
-        terms[2 + self.arrangement] = self.blocks as f64;
+        terms[self.arrangement] = self.blocks as f64;
         terms[PRICES - 1] = self.memory.saturating_sub(self.bytes) as f64;
         terms
     }
@@ -69,7 +74,7 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bytes, blocks, arrangement, memory } = self;
-        write!(f, "{bytes} bytes in {blocks} {} blocks of {memory} in memory", ARRANGEMENTS[*arrangement])
+        write!(f, "{bytes} bytes in {blocks} {} blocks of {memory} in memory", NAMES[*arrangement])
     }
 }
 
@@ -84,7 +89,7 @@ impl FromStr for Shape {
             return Err(wrong());
         };
         let number = |word: &str| word.parse().map_err(|_| wrong());
-        let arrangement = ARRANGEMENTS.iter().position(|name| *name == arrangement).ok_or_else(wrong)?;
+        let arrangement = ARRANGEMENTS.clone().find(|i| NAMES[*i] == arrangement).ok_or_else(wrong)?;
         Ok(Self { bytes: number(bytes)?, blocks: number(blocks)?, arrangement, memory: number(memory)? })
     }
 }
@@ -212,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_shape_is_read_as_it_is_written() {
-        let shape = Shape { bytes: 4096, blocks: 512, arrangement: 0, memory: 32_768 };
+        let shape = Shape { bytes: 4096, blocks: 512, arrangement: 2, memory: 32_768 };
         assert_eq!(shape.to_string(), "4096 bytes in 512 strided blocks of 32768 in memory");
         assert_eq!(shape.to_string().parse(), Ok(shape));
         for wrong in ["", "4096 bytes", "4096 bytes in x strided blocks of 1 in memory"] {
@@ -239,7 +244,7 @@ mod tests {
             let prices = Prices { end: usize::MAX, typed: call(typed), packed: call(packed) };
             Library { name, prices: vec![prices] }
         };
-        let shape = Shape { bytes: 8, blocks: 1, arrangement: 0, memory: 8 };
+        let shape = Shape { bytes: 8, blocks: 1, arrangement: 2, memory: 8 };
         assert!(is_faster_by_datatype(&shape, &[of("a", 1.0, 4.0), of("b", 2.0, 1.0)]));
         assert!(!is_faster_by_datatype(&shape, &[of("a", 1.0, 2.0), of("b", 4.0, 1.0)]));
         assert!(!is_faster_by_datatype(&shape, &[]));
@@ -256,11 +261,11 @@ mod tests {
         let parts = [run(1 << 17, 8, BaseType::F64), run(1 << 17, 80, BaseType::F64)];
         let plan = Plan::new(&TypeTree::structure([0, 1 << 20], parts)).unwrap();
         let spacing = plan.spacing().unwrap();
-        assert!((12..=20).contains(&spacing.mean_block), "{spacing:?}");
+        assert!((12.0..=20.0).contains(&spacing.mean_block), "{spacing:?}");
         // 16 bytes without a gap, of two base types.
         let parts = [run(1, 8, BaseType::F64), run(2, 4, BaseType::I32)];
         let plan = Plan::new(&TypeTree::structure([0, 8], parts)).unwrap().resized(24);
-        assert_eq!(plan.spacing().unwrap().mean_block, 8);
+        assert!((plan.spacing().unwrap().mean_block - 8.0).abs() < 1e-9);
     }
 
     #[test]

@@ -175,9 +175,13 @@ impl Library for Mpich {
         major == 5
     }
 
-    /// From version 4 on, yaksa packs.
-    fn packing((major, _): Version) -> Packing {
-        if major >= 4 { Packing::MPICH } else { Packing::default() }
+    /// From version 4 on, yaksa packs. From version 4.3 on, receivers read the memory of senders.
+    fn packing(version: Version) -> Packing {
+        match version {
+            (0..4, _) => Packing::default(),
+            (4, 0..3) => Packing::MPICH,
+            _ => Packing::MPICH_4_3,
+        }
     }
 
     fn misreads_buckets((major, _): Version) -> bool {

@@ -116,7 +116,11 @@ impl Running {
     /// Returns what decides which calls build a datatype for a purpose.
     pub(crate) fn packing_for(&self, purpose: Purpose) -> Packing {
         let is_misread = purpose == Purpose::Files && self.misreads_buckets;
-        Packing { avoids_buckets: is_misread || self.packing.avoids_buckets, ..self.packing }
+        Packing {
+            avoids_buckets: is_misread || self.packing.avoids_buckets,
+            reads_from: self.packing.reads_from.filter(|_| purpose == Purpose::Messages),
+            ..self.packing
+        }
     }
 
     fn at<L: Library>(version: Version) -> Self {

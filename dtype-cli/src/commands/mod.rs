@@ -91,8 +91,11 @@ pub(super) enum Library {
     Any,
     /// Open MPI.
     Openmpi,
-    /// MPICH, from version 4 on.
+    /// MPICH, versions 4.0 to 4.2.
     Mpich,
+    /// MPICH, from version 4.3 on.
+    #[value(name = "mpich-4.3")]
+    Mpich43,
     /// Intel MPI.
     Intel,
 }
@@ -102,6 +105,7 @@ impl Library {
         match self {
             Self::Any | Self::Openmpi => Packing::default(),
             Self::Mpich => Packing::MPICH,
+            Self::Mpich43 => Packing::MPICH_4_3,
             Self::Intel => Packing::INTEL_MPI,
         }
     }

@@ -44,7 +44,7 @@ impl Wire {
 /// time.
 pub(crate) fn is_faster_typed<M: Read + ?Sized>(message: &M) -> bool {
     /// The least mean size in bytes of the contiguous blocks.
-    const LONG: usize = 64;
+    const LONG: f64 = 64.0;
     running().exchanges_datatypes
         && message.span().is_none()
         && message.spacing().is_some_and(|spacing| !spacing.is_mixed && spacing.mean_block >= LONG)
