@@ -57,7 +57,7 @@ pub use gcd::gcd;
 pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{
     ArgumentReader, ArrayOrder, Bounds, CallsError, Constructor, ConstructorKind, Datatype, Distributed,
-    Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension,
+    Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension, WrittenOut,
 };
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};

@@ -11,7 +11,7 @@ use common::{
 use dtype_core::{
     ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Error, Limits, NodeCosts,
     OldType, Optimality, Packing, Penalty, Program, Shape, Step, Subdimension, TypeMap, TypeTree, Weighting,
-    normalize, normalize_within, reconstruct, reconstruct_within, solve_layout,
+    WrittenOut, normalize, normalize_within, reconstruct, reconstruct_within, solve_layout,
 };
 use proptest::prelude::*;
 
@@ -256,7 +256,9 @@ proptest! {
         limit in proptest::option::of(prop_oneof![2u64..6, Just(20)]),
         fragment in proptest::option::of(0u64..2000),
         avoids_buckets in any::<bool>(),
+        avoids_lists in any::<bool>(),
         reads_from in proptest::option::of(0u64..2000),
+        written_out in prop_oneof![Just(WrittenOut::Nothing), Just(WrittenOut::Gaps), Just(WrittenOut::All)],
     ) {
         // Adjacent copies reveal the extent that a library gives to one copy.
         let tree = TypeTree::vector(copies, tree.measure().unwrap().true_extent(), tree);
@@ -264,7 +266,7 @@ proptest! {
         let measure = tree.measure().unwrap();
         let own = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let bounds = bounds.map(|bounds| if natural { own } else { bounds });
-        let packing = Packing { fragment, avoids_buckets, reads_from };
+        let packing = Packing { fragment, avoids_buckets, reads_from, written_out, avoids_lists };
         let program = Program::lower_for(&tree, bounds, limit.unwrap_or(u64::MAX), packing).unwrap();
         prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
         prop_assert!(most_joined(&program) <= limit.unwrap_or(u64::MAX));

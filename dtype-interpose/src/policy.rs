@@ -200,7 +200,8 @@ fn has_fast_loops(tree: &TypeTree) -> bool {
 
 /// MPICH has fast loops for whole elements. A message of more than 8 KiB is sent in parts, and an element
 /// that is cut is copied block by block, slowly. A shorter message takes longer with gaps than without. A
-/// contiguous message has no gaps, and neither has a single element of one block.
+/// contiguous message has no gaps, and neither has a single element of one block. From version 4.3 on, the
+/// receiver reads few blocks one at a time from the sender's memory, in some 250 ns each.
 impl Limits for Mpich {
     fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
         let block = mean_block(plan);
@@ -216,7 +217,9 @@ impl Limits for Mpich {
             129..=1024 if has_lengths(tree) => most(tree, block),
             _ => 0,
         };
-        Ok(Policy([few, ((8 << 10) + 1, most)]))
+        let Range { start, end } = running().packing.sizes_read(block as u64);
+        let long = if start < end { (start as usize, most.max(end as usize)) } else { ((8 << 10) + 1, most) };
+        Ok(Policy([few, long]))
     }
 
     /// Returns the policy for packing: all blocks below [`LONG`] bytes, which the library copies slowly.

@@ -131,9 +131,9 @@ impl Library for OpenMpi {
         false
     }
 
-    /// All descriptions of a layout become one list of blocks.
+    /// All descriptions of a layout become one list of blocks and loops over them.
     fn packing(_: Version) -> Packing {
-        Packing::default()
+        Packing::OPEN_MPI
     }
 
     fn misreads_buckets(_: Version) -> bool {

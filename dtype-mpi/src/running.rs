@@ -118,7 +118,7 @@ impl Running {
         let is_misread = purpose == Purpose::Files && self.misreads_buckets;
         Packing {
             avoids_buckets: is_misread || self.packing.avoids_buckets,
-            reads_from: self.packing.reads_from.filter(|_| purpose == Purpose::Messages),
+            reads_from: self.packing.reads_from.filter(|_| purpose != Purpose::Files),
             ..self.packing
         }
     }

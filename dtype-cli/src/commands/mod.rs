@@ -103,7 +103,8 @@ pub(super) enum Library {
 impl Library {
     fn packing(self) -> Packing {
         match self {
-            Self::Any | Self::Openmpi => Packing::default(),
+            Self::Any => Packing::default(),
+            Self::Openmpi => Packing::OPEN_MPI,
             Self::Mpich => Packing::MPICH,
             Self::Mpich43 => Packing::MPICH_4_3,
             Self::Intel => Packing::INTEL_MPI,

@@ -2,7 +2,10 @@
 
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 
-use super::{Bounds, OldType, Packing, Program, Step};
+use super::{
+    Bounds, OldType, Packing, Program, Step,
+    packing::{Block, WrittenOut},
+};
 use crate::{BaseType, Error, TypeTree, data::Counts};
 
 impl Program {
@@ -88,6 +91,19 @@ impl Built {
         }
     }
 
+    /// Returns a block of a number of copies, one behind the other.
+    fn times(&self, copies: u64) -> Block {
+        let bytes = self.size.saturating_mul(copies);
+        let elements = self.span().map_or(0, |_| bytes / self.granularity.unsigned_abs().max(1));
+        Block { bytes, elements }
+    }
+
+    /// Returns the extent of a datatype without gaps.
+    fn span(&self) -> Option<i64> {
+        let span = self.upper_bound.checked_sub(self.lower_bound)?;
+        (u64::try_from(span) == Ok(self.size)).then_some(span)
+    }
+
     /// Returns the extent, if all libraries agree on both bounds. Returns `None` if the span overflows, which
     /// only a resize can cause.
     fn extent(&self) -> Option<i64> {
@@ -95,6 +111,13 @@ impl Built {
         let is_marked = self.marked.is_none_or(|marked| marked == (self.lower_bound, self.upper_bound));
         (is_marked && self.round().rounded == self.upper_bound).then_some(span)
     }
+}
+
+/// A member of a struct that is written out: copies of a block, at a displacement.
+struct Member {
+    at: i64,
+    block: Built,
+    length: u64,
 }
 
 struct Lowering {
@@ -132,7 +155,8 @@ impl Lowering {
         let mut built = self.lower(split.as_ref().unwrap_or(tree));
         if self.packing.reads_from.is_some()
             && let Some(Counts { blocks, bytes, .. }) = Counts::of(tree)
-            && self.packing.reads_one_by_one(blocks, bytes)
+            && blocks > 1
+            && self.packing.sizes_read(bytes.div_ceil(blocks)).contains(&bytes)
         {
             built = self.described_at_length(built);
         }
@@ -188,6 +212,9 @@ impl Lowering {
     /// Lowers a tree to a datatype and a block length: that many copies, each one extent after the one
     /// before. If the extent is not known for all libraries, the block length is 1.
     fn block(&mut self, tree: &TypeTree) -> (Built, u64) {
+        if let Some(built) = self.written_out(tree) {
+            return (built, 1);
+        }
         let built = match tree {
             TypeTree::Leaf(base) => {
                 let extent = base.extent() as i64;
@@ -229,6 +256,98 @@ impl Lowering {
         (built, 1)
     }
 
+    /// Lowers copies of a struct to one struct with the members of all copies, or of as many as such a struct
+    /// may have, if that is faster.
+    fn written_out(&mut self, tree: &TypeTree) -> Option<Built> {
+        if let Some(members) = self.members_in_all(tree) {
+            let mut all = Vec::with_capacity(members as usize);
+            self.write_out(tree, 0, &mut all);
+            return Some(self.structure_of(&all));
+        }
+        let TypeTree::Vector { count, stride, child } = tree else { return None };
+        let copies = self.most_members() / self.members_in_all(child)?;
+        if copies < 2 {
+            return None;
+        }
+        let (times, rest) = (count / copies, count % copies);
+        let part = TypeTree::vector(copies, *stride, (**child).clone());
+        let part = self.written_out(&part)?;
+        let all = self.hvector(part, 1, times, stride.checked_mul(copies as i64)?);
+        if rest == 0 {
+            return Some(all);
+        }
+        let (last, _) = self.block(&TypeTree::vector(rest, *stride, (**child).clone()));
+        Some(self.structure(&[0, stride.wrapping_mul((count - rest) as i64)], &[(all, 1), (last, 1)]))
+    }
+
+    /// Returns the number of members of a tree that is written out as one struct, or `None` if it is not.
+    fn members_in_all(&self, tree: &TypeTree) -> Option<u64> {
+        let copies = |count: u64, child: &TypeTree| self.members_in_all(child)?.checked_mul(count);
+        let members = match tree {
+            TypeTree::Leaf(_) => None,
+            TypeTree::Vector { count, child, .. } => copies(*count, child),
+            TypeTree::Index { displacements, child } if self.packing.written_out == WrittenOut::All => {
+                (displacements.len() as u64).checked_mul(self.members_in_all(child).unwrap_or(1))
+            }
+            TypeTree::Index { displacements, child } => copies(displacements.len() as u64, child),
+            TypeTree::IndexBucket { buckets, child, .. } => {
+                copies(buckets.iter().copied().fold(0, u64::saturating_add), child)
+            }
+            TypeTree::Struct { children, .. } if children.len() as u64 > self.most_members() => None,
+            TypeTree::Struct { children, .. } => {
+                let is_written = self.packing.written_out.includes(&tree.measure().ok()?);
+                let members = children.iter().map(|child| self.members_in_all(child).unwrap_or(1));
+                is_written.then(|| members.fold(0, u64::saturating_add))
+            }
+        };
+        members.filter(|members| *members <= self.most_members())
+    }
+
+    /// Returns the largest number of members of a struct that is written out.
+    fn most_members(&self) -> u64 {
+        WrittenOut::MOST.min(self.limit)
+    }
+
+    /// Adds the members of a tree at a displacement to a list.
+    fn write_out(&mut self, tree: &TypeTree, at: i64, members: &mut Vec<Member>) {
+        if self.members_in_all(tree).is_none() {
+            let (block, length) = self.block(tree);
+            return members.push(Member { at, block, length });
+        }
+        match tree {
+            TypeTree::Leaf(_) => {}
+            TypeTree::Vector { count, stride, child } => {
+                for i in 0..*count as i64 {
+                    self.write_out(child, at.wrapping_add(stride.wrapping_mul(i)), members);
+                }
+            }
+            TypeTree::Index { displacements, child } => {
+                for place in displacements {
+                    self.write_out(child, at.wrapping_add(*place), members);
+                }
+            }
+            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+                for (count, place) in buckets.iter().zip(displacements) {
+                    for i in 0..*count as i64 {
+                        let first = at.wrapping_add(*place);
+                        self.write_out(child, first.wrapping_add(stride.wrapping_mul(i)), members);
+                    }
+                }
+            }
+            TypeTree::Struct { displacements, children } => {
+                for (place, child) in displacements.iter().zip(children) {
+                    self.write_out(child, at.wrapping_add(*place), members);
+                }
+            }
+        }
+    }
+
+    fn structure_of(&mut self, members: &[Member]) -> Built {
+        let displacements: Vec<_> = members.iter().map(|member| member.at).collect();
+        let blocks: Vec<_> = members.iter().map(|member| (member.block, member.length)).collect();
+        self.structure(&displacements, &blocks)
+    }
+
     fn hvector(&mut self, block: Built, blocklength: u64, count: u64, stride: i64) -> Built {
         if stride == -1 && count > 1 {
             return self.backwards(block, blocklength, count);
@@ -257,29 +376,42 @@ impl Lowering {
     }
 
     fn hindexed_block(&mut self, block: Built, blocklength: u64, displacements: &[i64]) -> Built {
-        match self.joined(block, blocklength, displacements) {
-            Some((lengths, firsts)) if lengths.iter().all(|length| *length == lengths[0]) => {
-                self.equal_blocks(block, lengths[0], &firsts)
-            }
-            // Two lists are no longer than one of twice the length.
-            Some((lengths, firsts)) if lengths.len() <= displacements.len() / 2 => {
-                self.hindexed(block, lengths, &firsts)
-            }
-            _ => self.equal_blocks(block, blocklength, displacements),
+        let Some((block, lengths, firsts)) = self.joined(block, blocklength, displacements) else {
+            return self.equal_blocks(block, blocklength, displacements);
+        };
+        if lengths.iter().all(|length| *length == lengths[0]) {
+            return self.equal_blocks(block, lengths[0], &firsts);
         }
+        self.hindexed(block, lengths, &firsts)
     }
 
-    /// Joins the neighbours in a list that adjoin: returns the lengths of the blocks, and where they begin.
-    /// Returns `None` if none adjoin, or the library may not join so many copies.
-    fn joined(&self, block: Built, blocklength: u64, displacements: &[i64]) -> Option<(Vec<u64>, Vec<i64>)> {
-        let adjoins = block.extent()?.checked_mul(blocklength as i64).filter(|bytes| *bytes > 0)?;
-        let copies = blocklength.saturating_mul(displacements.len() as u64);
-        let is_next = |pair: &[i64]| pair[0].checked_add(adjoins) == Some(pair[1]);
-        if copies > self.limit || !displacements.windows(2).any(is_next) {
+    /// Joins the copies in a list that adjoin their neighbours. Returns the datatype of a copy, the lengths of
+    /// the blocks, and where they begin. Returns `None` if that makes the list longer, or if the library may
+    /// not join so many copies.
+    fn joined(
+        &mut self,
+        block: Built,
+        blocklength: u64,
+        displacements: &[i64],
+    ) -> Option<(Built, Vec<u64>, Vec<i64>)> {
+        let copies = blocklength.checked_mul(displacements.len() as u64)?;
+        let extent = block.extent().or_else(|| block.span().filter(|_| blocklength == 1))?;
+        let bytes = extent.checked_mul(blocklength as i64).filter(|bytes| *bytes > 0)?;
+        let blocks = displacements.chunk_by(|a, b| a.checked_add(bytes) == Some(*b));
+        let (lengths, firsts): (Vec<_>, Vec<_>) =
+            blocks.map(|block| (block.len() as u64 * blocklength, block[0])).unzip();
+        // A list of lengths is as long again. But adjoining structs without gaps are one block of memory.
+        let is_equal = lengths.iter().all(|length| *length == lengths[0]);
+        let most = match block.oldtype {
+            OldType::Base(_) if !is_equal => displacements.len() / 2,
+            _ => displacements.len() - 1,
+        };
+        if lengths.len() > most || copies > self.limit {
             return None;
         }
-        let blocks = displacements.chunk_by(|a, b| is_next(&[*a, *b]));
-        Some(blocks.map(|block| (block.len() as u64 * blocklength, block[0])).unzip())
+        let is_natural = block.extent() == Some(extent);
+        let block = if is_natural { block } else { self.resize(block, block.lower_bound, extent) };
+        Some((block, lengths, firsts))
     }
 
     fn equal_blocks(&mut self, block: Built, blocklength: u64, displacements: &[i64]) -> Built {
@@ -294,7 +426,7 @@ impl Lowering {
 
     /// Lowers an hvector to copies of a block that is resized to the stride, if these are faster.
     fn spaced(&mut self, block: Built, length: u64, count: u64, stride: i64) -> Option<Built> {
-        if stride <= 0 || !self.packing.walks_over(block.size.saturating_mul(length), count) {
+        if stride <= 0 || !self.packing.walks_over(block.times(length), count) {
             return None;
         }
         let block = if length == 1 { block } else { self.contiguous(block, length) };
@@ -304,14 +436,14 @@ impl Lowering {
 
     /// Lowers a list of blocks of equal length to a struct of shorter lists, if these are faster.
     fn list_in_parts(&mut self, block: Built, length: u64, displacements: &[i64]) -> Option<Built> {
-        let bytes = block.size.saturating_mul(length);
-        let part = self.packing.part_of_list(bytes, displacements.len() as u64)?;
+        let part = self.packing.part_of_list(block.times(length), displacements.len() as u64)?;
         Some(self.in_parts(part, displacements, |of, _, part| of.listed(block, length, part)))
     }
 
     /// Lowers a list of blocks of different lengths to a struct of shorter lists, if these are faster.
     fn lengths_in_parts(&mut self, block: Built, lengths: &[u64], displacements: &[i64]) -> Option<Built> {
-        let part = self.packing.part_of_lengths(displacements.len() as u64)?;
+        let copies = lengths.iter().copied().fold(0, u64::saturating_add);
+        let part = self.packing.part_of_lengths(block.times(copies), displacements.len() as u64)?;
         Some(self.in_parts(part, displacements, |of, first, part| {
             of.listed_lengths(block, lengths[first..first + part.len()].to_vec(), part)
         }))
@@ -343,8 +475,8 @@ impl Lowering {
         displacements: &[i64],
         (block, length): (Built, u64),
     ) -> Option<Built> {
-        if block.extent().and_then(|extent| extent.checked_mul(length as i64)) == Some(stride) || stride <= 0
-        {
+        let extent = block.extent().or_else(|| block.span().filter(|_| length == 1));
+        if extent.and_then(|extent| extent.checked_mul(length as i64)) == Some(stride) || stride <= 0 {
             return None;
         }
         let longest = match self.packing {
@@ -374,8 +506,15 @@ impl Lowering {
         let stride = block.extent().unwrap_or(0);
         let copies = displacements.iter().map(|at| (*at, blocklength, stride));
         let bounds = spread(block.oldtype, block, copies);
-        let displacements = displacements.to_vec();
-        let oldtype = self.push(Step::HindexedBlock { blocklength, displacements, oldtype: block.oldtype });
+        let (oldtype, displacements) = (block.oldtype, displacements.to_vec());
+        let copies = blocklength.saturating_mul(displacements.len() as u64);
+        let oldtype = if self.is_faster_as_struct(oldtype, displacements.len(), copies) {
+            let blocklengths = vec![blocklength; displacements.len()];
+            let oldtypes = vec![oldtype; displacements.len()];
+            self.push(Step::Struct { blocklengths, displacements, oldtypes })
+        } else {
+            self.push(Step::HindexedBlock { blocklength, displacements, oldtype })
+        };
         Built { oldtype, ..bounds }
     }
 
@@ -384,9 +523,34 @@ impl Lowering {
         let stride = block.extent().unwrap_or(0);
         let copies = displacements.iter().zip(&blocklengths).map(|(at, count)| (*at, *count, stride));
         let bounds = spread(block.oldtype, block, copies);
-        let displacements = displacements.to_vec();
-        let oldtype = self.push(Step::Hindexed { blocklengths, displacements, oldtype: block.oldtype });
+        let (oldtype, displacements) = (block.oldtype, displacements.to_vec());
+        let copies = blocklengths.iter().copied().fold(0, u64::saturating_add);
+        let oldtype = if self.is_faster_as_struct(oldtype, displacements.len(), copies) {
+            let oldtypes = vec![oldtype; displacements.len()];
+            self.push(Step::Struct { blocklengths, displacements, oldtypes })
+        } else {
+            self.push(Step::Hindexed { blocklengths, displacements, oldtype })
+        };
         Built { oldtype, ..bounds }
+    }
+
+    /// Returns `true` if a list of `count` blocks, `copies` copies of a datatype in all, is faster as a struct.
+    fn is_faster_as_struct(&self, oldtype: OldType, count: usize, copies: u64) -> bool {
+        /// The largest number of members, which take some 20 bytes each.
+        const MOST: usize = 1 << 16;
+        let may_join = copies <= self.limit;
+        self.packing.avoids_lists && may_join && (2..=MOST).contains(&count) && !self.is_strided(oldtype)
+    }
+
+    /// Returns `true` if a datatype is built of a base type by contiguous datatypes and hvectors only.
+    fn is_strided(&self, oldtype: OldType) -> bool {
+        match oldtype {
+            OldType::Base(_) => true,
+            OldType::Step(index) => match &self.steps[index] {
+                Step::Contiguous { oldtype, .. } | Step::Hvector { oldtype, .. } => self.is_strided(*oldtype),
+                _ => false,
+            },
+        }
     }
 
     fn buckets(&mut self, stride: i64, buckets: &[u64], displacements: &[i64], child: &TypeTree) -> Built {

@@ -17,7 +17,7 @@ pub use self::{
     arguments::{ArgumentReader, ConstructorKind},
     constructor::{Constructor, Datatype, Distributed, Subdimension},
     distribution::{ArrayOrder, Distribution, Share},
-    packing::{Packing, Purpose},
+    packing::{Packing, Purpose, WrittenOut},
     text::CallsError,
 };
 use crate::BaseType;

@@ -1,5 +1,9 @@
 //! Facts of MPI libraries that decide which calls build a datatype.
 
+use core::ops::Range;
+
+use crate::Measure;
+
 /// The largest number of blocks that MPICH reads: what Linux takes in one call (`IOV_MAX`).
 const MOST_READ: u64 = 1024;
 
@@ -21,20 +25,66 @@ pub struct Packing {
     /// sender's memory, where these are few and the description of the datatype is short enough to be sent
     /// ahead.
     pub reads_from: Option<u64>,
+    /// The structs whose copies are written out as one longer struct, because the library takes longer for
+    /// each struct that it visits than for its members.
+    pub written_out: WrittenOut,
+    /// `true` if a struct of copies of a datatype is faster than a list of them, unless the datatype is
+    /// strided.
+    pub avoids_lists: bool,
+}
+
+/// The structs whose copies are written out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WrittenOut {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those with gaps between their members. The others are copied as blocks.
+    Gaps,
+    /// Those with gaps between their members, or behind the last one up to the extent.
+    Padded,
+    /// All.
+    All,
+}
+
+impl WrittenOut {
+    /// The largest number of members of a struct that is written out.
+    pub(super) const MOST: u64 = 128;
+
+    /// Returns `true` if the copies of a struct are written out.
+    pub(super) fn includes(self, measure: &Measure) -> bool {
+        let size = Ok(measure.size);
+        match self {
+            Self::Nothing => false,
+            Self::Gaps => u64::try_from(measure.true_extent()) != size,
+            Self::Padded => u64::try_from(measure.extent()) != size,
+            Self::All => true,
+        }
+    }
 }
 
 impl Packing {
     /// MPICH from version 4 on.
-    pub const MPICH: Self = Self { fragment: Some(8 << 10), ..Self::PLAIN };
+    pub const MPICH: Self = Self { fragment: Some(8 << 10), written_out: WrittenOut::Padded, ..Self::PLAIN };
 
     /// MPICH from version 4.3 on (`MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD`).
     pub const MPICH_4_3: Self = Self { reads_from: Some(8 << 10), ..Self::MPICH };
 
+    /// Open MPI.
+    pub const OPEN_MPI: Self = Self { written_out: WrittenOut::Gaps, ..Self::PLAIN };
+
     /// Intel MPI.
-    pub const INTEL_MPI: Self = Self { avoids_buckets: true, ..Self::PLAIN };
+    pub const INTEL_MPI: Self =
+        Self { avoids_buckets: true, written_out: WrittenOut::All, avoids_lists: true, ..Self::PLAIN };
 
     /// A library of which nothing is known. It is the default.
-    const PLAIN: Self = Self { fragment: None, avoids_buckets: false, reads_from: None };
+    const PLAIN: Self = Self {
+        fragment: None,
+        avoids_buckets: false,
+        reads_from: None,
+        written_out: WrittenOut::Nothing,
+        avoids_lists: false,
+    };
 
     /// Returns what decides the calls for a datatype of `size` bytes of data. One of less than a fragment is
     /// packed at once, and sent at once.
@@ -44,37 +94,62 @@ impl Packing {
         Self { fragment: reached(self.fragment), reads_from: reached(self.reads_from), ..self }
     }
 
-    /// Returns `true` if the receiver would read `blocks` blocks of `size` bytes in all one at a time, and if
-    /// that costs more than to pack them.
-    pub(super) fn reads_one_by_one(self, blocks: u64, size: u64) -> bool {
-        self.reads_from.is_some() && (2..=MOST_READ).contains(&blocks) && size / blocks <= LONGEST_PACKED
+    /// Returns the sizes in bytes of messages that the receiver reads block by block, if their blocks of
+    /// `block` bytes on average are faster packed.
+    ///
+    /// ```
+    /// use dtype_core::Packing;
+    /// assert_eq!(Packing::MPICH_4_3.sizes_read(32), 8192..32_769);
+    /// assert!(Packing::MPICH_4_3.sizes_read(5000).is_empty());
+    /// assert!(Packing::MPICH.sizes_read(32).is_empty());
+    /// ```
+    pub fn sizes_read(self, block: u64) -> Range<u64> {
+        let least = self.reads_from.filter(|_| block <= LONGEST_PACKED);
+        least.map_or(0..0, |least| least..MOST_READ.saturating_mul(block).saturating_add(1))
     }
 
-    // The ratios to a fragment below were measured on MPICH 4.0.2 and 5.0.2.
+    // The ratios to a fragment below were measured on MPICH 4.0.2 and 5.0.2. Its loops over short blocks take
+    // some 1.3 ns an element, and the calls for other blocks 50 ns a block.
 
-    /// Returns `true` if the library walks over blocks of this many bytes, and `count` of them are so long
-    /// that the walk costs more than other calls.
-    pub(super) fn walks_over(self, bytes: u64, count: u64) -> bool {
+    /// Returns `true` if the library walks over `count` of these blocks, and they are so many and so short
+    /// that other calls are faster.
+    pub(super) fn walks_over(self, Block { bytes, elements }: Block, count: u64) -> bool {
         let longest = self.fragment.map_or(0, |fragment| fragment / 16);
-        bytes <= longest && bytes.saturating_mul(count) > longest
+        bytes <= longest && elements <= 96 && bytes.saturating_mul(count) > 4 * longest
     }
 
-    /// Returns the number of blocks in each part of a list of `count` blocks of `bytes` bytes each, if the
-    /// list is faster in parts.
-    pub(super) fn part_of_list(self, bytes: u64, count: u64) -> Option<usize> {
+    /// Returns the number of blocks in each part of a list of `count` of these blocks, if the list is faster
+    /// in parts.
+    pub(super) fn part_of_list(self, Block { bytes, elements }: Block, count: u64) -> Option<usize> {
         let longest = self.fragment? / 2;
-        let part = self.part_of_lengths(count)?;
-        let is_faster = bytes <= longest / 64 && bytes.saturating_mul(part as u64) <= longest;
+        let part = self.part_of(bytes.saturating_mul(count), count)?;
+        let is_faster =
+            bytes <= longest / 64 && elements <= 32 && bytes.saturating_mul(part as u64) <= longest;
         is_faster.then_some(part)
     }
 
-    /// Returns the number of blocks in each part of a list of `count` blocks of different lengths, if the
-    /// list is faster in parts. There are at most 64 parts, each of which is a datatype: from the 512th
-    /// datatype of a program on, `MPI_Pack` of MPICH 4.0.2 leaves bytes out.
-    pub(super) fn part_of_lengths(self, count: u64) -> Option<usize> {
-        let part = count.div_ceil(64).max(16);
-        (self.fragment.is_some() && count > 2 * part).then_some(part as usize)
+    /// Returns the number of blocks in each part of a list of `count` blocks of different lengths, which are
+    /// these together, if the list is faster in parts.
+    pub(super) fn part_of_lengths(self, Block { bytes, elements }: Block, count: u64) -> Option<usize> {
+        let is_faster = elements / count.max(1) <= 16 || count > 4096;
+        self.part_of(bytes, count).filter(|_| is_faster)
     }
+
+    /// Returns the number of blocks in each part of a list of `count` blocks of `bytes` bytes in all, if the
+    /// list is long enough. There are at most 64 parts, each of which is a datatype: from the 512th datatype
+    /// of a program on, `MPI_Pack` of MPICH 4.0.2 leaves bytes out.
+    fn part_of(self, bytes: u64, count: u64) -> Option<usize> {
+        let part = count.div_ceil(64).max(16);
+        (bytes >= self.fragment? && count > 2 * part).then_some(part as usize)
+    }
+}
+
+/// The size of a block.
+#[derive(Clone, Copy)]
+pub(super) struct Block {
+    pub bytes: u64,
+    /// The number of its values, if they are contiguous and could be copied at once; else 0.
+    pub elements: u64,
 }
 
 /// The purpose of an MPI datatype.
