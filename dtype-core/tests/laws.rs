@@ -258,6 +258,7 @@ proptest! {
         avoids_buckets in any::<bool>(),
         avoids_lists in any::<bool>(),
         reads_from in proptest::option::of(0u64..2000),
+        contiguous_from in proptest::option::of(0u64..200),
         written_out in prop_oneof![Just(WrittenOut::Nothing), Just(WrittenOut::Gaps), Just(WrittenOut::All)],
     ) {
         // Adjacent copies reveal the extent that a library gives to one copy.
@@ -266,7 +267,14 @@ proptest! {
         let measure = tree.measure().unwrap();
         let own = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let bounds = bounds.map(|bounds| if natural { own } else { bounds });
-        let packing = Packing { fragment, avoids_buckets, reads_from, written_out, avoids_lists };
+        let packing = Packing {
+            fragment,
+            avoids_buckets,
+            reads_from,
+            written_out,
+            avoids_lists,
+            contiguous_from,
+        };
         let program = Program::lower_for(&tree, bounds, limit.unwrap_or(u64::MAX), packing).unwrap();
         prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
         prop_assert!(most_joined(&program) <= limit.unwrap_or(u64::MAX));
@@ -724,13 +732,29 @@ fn calls_that_suit_a_library_have_the_map_of_the_tree() {
                 assert_eq!((lower_bound, extent), (bounds.lower_bound, bounds.extent), "{name}");
             }
             let differs = match name {
-                "short" | "backwards" | "few long blocks" => false,
-                "few blocks" => packing.reads_from.is_some(),
+                "short" | "backwards" => false,
+                "few long blocks" => packing.contiguous_from.is_some(),
+                "few blocks" => packing.reads_from.is_some() || packing.contiguous_from.is_some(),
                 "buckets" | "long buckets" => true,
                 _ => packing.fragment.is_some(),
             };
             assert_eq!(program != plain, differs, "{name}, {packing:?}: {program}");
         }
+    }
+}
+
+/// A part that is in many copies of a struct is lowered once, however deep the structs are nested.
+#[test]
+fn nested_structs_are_written_out_in_little_time() {
+    let mut tree = TypeTree::Leaf(BaseType::F64);
+    for _ in 0..4 {
+        let rows = TypeTree::vector(200, 24, tree);
+        let both = TypeTree::structure([0, 16], [TypeTree::Leaf(BaseType::U8), rows]);
+        tree = TypeTree::vector(40, 32, both);
+    }
+    for packing in [Packing::OPEN_MPI, Packing::MPICH_4_3, Packing::INTEL_MPI] {
+        let program = Program::lower_for(&tree, None, i32::MAX as u64, packing).unwrap();
+        assert!(program.calls() < 100, "{} calls", program.calls());
     }
 }
 

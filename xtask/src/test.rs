@@ -290,9 +290,6 @@ const BRIEF_SCENARIOS: &[&str] = &[
     "--skip=checked_messages_say_what_they_hold",
     "--skip=collectives_cost_what_is_said_of_them",
     "--skip=collectives_take_nothing_from_and_for_any_ranks",
-    "--skip=collectives_with_promised_sizes_bring_the_same",
-    "--skip=messages_arrive_with_any_table_of_wires",
-    "--skip=what_is_fastest_is_measured_and_all_ranks_agree_on_it",
 ];
 
 /// The scenarios of a run of CI: all but those that fill gigabytes of memory, which take minutes. A long run
@@ -747,7 +744,25 @@ impl Count {
 mod tests {
     use std::{fs, path::Path};
 
-    use super::{ALL, WITHOUT_RANKS};
+    use super::{ALL, BRIEF_SCENARIOS, LONG_PROGRAMS, SLOW_WITHOUT_MPI, SMALL_SCENARIOS, WITHOUT_RANKS};
+
+    #[test]
+    fn each_test_that_is_left_out_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut files = Vec::new();
+        crate::house::sources(&root, &mut files).unwrap();
+        let is_test = |path: &&std::path::PathBuf| path.extension().is_some_and(|of| of == "rs");
+        let code: String =
+            files.iter().filter(is_test).map(|path| fs::read_to_string(path).unwrap()).collect();
+        let lists = [SLOW_WITHOUT_MPI, BRIEF_SCENARIOS, SMALL_SCENARIOS, LONG_PROGRAMS];
+        for name in lists.concat().iter().filter_map(|option| option.strip_prefix("--skip=")) {
+            let is_there = code.lines().any(|line| {
+                let function = line.trim_start().strip_prefix("fn ");
+                function.and_then(|rest| rest.split('(').next()).is_some_and(|found| found.contains(name))
+            });
+            assert!(is_there, "no test `{name}`");
+        }
+    }
 
     #[test]
     fn a_brief_run_has_each_test_that_needs_no_ranks() {

@@ -2,10 +2,7 @@
 
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 
-use super::{
-    Bounds, OldType, Packing, Program, Step,
-    packing::{Block, WrittenOut},
-};
+use super::{Bounds, OldType, Packing, Program, Step, packing::Block};
 use crate::{BaseType, Error, TypeTree, data::Counts};
 
 impl Program {
@@ -63,7 +60,7 @@ impl Program {
 
 /// A datatype under construction, with the bounds that a library will give it.
 #[derive(Clone, Copy)]
-struct Built {
+pub(super) struct Built {
     oldtype: OldType,
     lower_bound: i64,
     upper_bound: i64,
@@ -113,20 +110,13 @@ impl Built {
     }
 }
 
-/// A member of a struct that is written out: copies of a block, at a displacement.
-struct Member {
-    at: i64,
-    block: Built,
-    length: u64,
-}
-
-struct Lowering {
+pub(super) struct Lowering {
     steps: Vec<Step>,
     /// The step of each call so far. Equal calls are made once, since a handle can be used many times.
     known: BTreeMap<Step, usize>,
     /// The largest count that the library takes.
-    limit: u64,
-    packing: Packing,
+    pub(super) limit: u64,
+    pub(super) packing: Packing,
 }
 
 impl Lowering {
@@ -211,7 +201,7 @@ impl Lowering {
 
     /// Lowers a tree to a datatype and a block length: that many copies, each one extent after the one
     /// before. If the extent is not known for all libraries, the block length is 1.
-    fn block(&mut self, tree: &TypeTree) -> (Built, u64) {
+    pub(super) fn block(&mut self, tree: &TypeTree) -> (Built, u64) {
         if let Some(built) = self.written_out(tree) {
             return (built, 1);
         }
@@ -256,104 +246,17 @@ impl Lowering {
         (built, 1)
     }
 
-    /// Lowers copies of a struct to one struct with the members of all copies, or of as many as such a struct
-    /// may have, if that is faster.
-    fn written_out(&mut self, tree: &TypeTree) -> Option<Built> {
-        if let Some(members) = self.members_in_all(tree) {
-            let mut all = Vec::with_capacity(members as usize);
-            self.write_out(tree, 0, &mut all);
-            return Some(self.structure_of(&all));
-        }
-        let TypeTree::Vector { count, stride, child } = tree else { return None };
-        let copies = self.most_members() / self.members_in_all(child)?;
-        if copies < 2 {
-            return None;
-        }
-        let (times, rest) = (count / copies, count % copies);
-        let part = TypeTree::vector(copies, *stride, (**child).clone());
-        let part = self.written_out(&part)?;
-        let all = self.hvector(part, 1, times, stride.checked_mul(copies as i64)?);
-        if rest == 0 {
-            return Some(all);
-        }
-        let (last, _) = self.block(&TypeTree::vector(rest, *stride, (**child).clone()));
-        Some(self.structure(&[0, stride.wrapping_mul((count - rest) as i64)], &[(all, 1), (last, 1)]))
-    }
-
-    /// Returns the number of members of a tree that is written out as one struct, or `None` if it is not.
-    fn members_in_all(&self, tree: &TypeTree) -> Option<u64> {
-        let copies = |count: u64, child: &TypeTree| self.members_in_all(child)?.checked_mul(count);
-        let members = match tree {
-            TypeTree::Leaf(_) => None,
-            TypeTree::Vector { count, child, .. } => copies(*count, child),
-            TypeTree::Index { displacements, child } if self.packing.written_out == WrittenOut::All => {
-                (displacements.len() as u64).checked_mul(self.members_in_all(child).unwrap_or(1))
-            }
-            TypeTree::Index { displacements, child } => copies(displacements.len() as u64, child),
-            TypeTree::IndexBucket { buckets, child, .. } => {
-                copies(buckets.iter().copied().fold(0, u64::saturating_add), child)
-            }
-            TypeTree::Struct { children, .. } if children.len() as u64 > self.most_members() => None,
-            TypeTree::Struct { children, .. } => {
-                let is_written = self.packing.written_out.includes(&tree.measure().ok()?);
-                let members = children.iter().map(|child| self.members_in_all(child).unwrap_or(1));
-                is_written.then(|| members.fold(0, u64::saturating_add))
-            }
-        };
-        members.filter(|members| *members <= self.most_members())
-    }
-
-    /// Returns the largest number of members of a struct that is written out.
-    fn most_members(&self) -> u64 {
-        WrittenOut::MOST.min(self.limit)
-    }
-
-    /// Adds the members of a tree at a displacement to a list.
-    fn write_out(&mut self, tree: &TypeTree, at: i64, members: &mut Vec<Member>) {
-        if self.members_in_all(tree).is_none() {
-            let (block, length) = self.block(tree);
-            return members.push(Member { at, block, length });
-        }
-        match tree {
-            TypeTree::Leaf(_) => {}
-            TypeTree::Vector { count, stride, child } => {
-                for i in 0..*count as i64 {
-                    self.write_out(child, at.wrapping_add(stride.wrapping_mul(i)), members);
-                }
-            }
-            TypeTree::Index { displacements, child } => {
-                for place in displacements {
-                    self.write_out(child, at.wrapping_add(*place), members);
-                }
-            }
-            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
-                for (count, place) in buckets.iter().zip(displacements) {
-                    for i in 0..*count as i64 {
-                        let first = at.wrapping_add(*place);
-                        self.write_out(child, first.wrapping_add(stride.wrapping_mul(i)), members);
-                    }
-                }
-            }
-            TypeTree::Struct { displacements, children } => {
-                for (place, child) in displacements.iter().zip(children) {
-                    self.write_out(child, at.wrapping_add(*place), members);
-                }
-            }
-        }
-    }
-
-    fn structure_of(&mut self, members: &[Member]) -> Built {
-        let displacements: Vec<_> = members.iter().map(|member| member.at).collect();
-        let blocks: Vec<_> = members.iter().map(|member| (member.block, member.length)).collect();
-        self.structure(&displacements, &blocks)
-    }
-
-    fn hvector(&mut self, block: Built, blocklength: u64, count: u64, stride: i64) -> Built {
+    pub(super) fn hvector(&mut self, block: Built, blocklength: u64, count: u64, stride: i64) -> Built {
         if stride == -1 && count > 1 {
             return self.backwards(block, blocklength, count);
         }
         if let Some(spaced) = self.spaced(block, blocklength, count, stride) {
             return spaced;
+        }
+        let bytes = block.size.saturating_mul(blocklength);
+        if blocklength > 1 && self.packing.contiguous_from.is_some_and(|least| bytes >= least) {
+            let block = self.contiguous(block, blocklength);
+            return self.hvector(block, 1, count, stride);
         }
         let oldtype = self.push(Step::Hvector { count, blocklength, stride, oldtype: block.oldtype });
         let last = (count as i64 - 1).wrapping_mul(stride);
@@ -385,9 +288,9 @@ impl Lowering {
         self.hindexed(block, lengths, &firsts)
     }
 
-    /// Joins the copies in a list that adjoin their neighbours. Returns the datatype of a copy, the lengths of
-    /// the blocks, and where they begin. Returns `None` if that makes the list longer, or if the library may
-    /// not join so many copies.
+    /// Joins the copies in a list that adjoin their neighbours. Returns the datatype of a copy, the lengths
+    /// of the blocks, and where they begin. Returns `None` if that makes the list longer, or if the library
+    /// may not join so many copies.
     fn joined(
         &mut self,
         block: Built,
@@ -404,9 +307,9 @@ impl Lowering {
         let is_equal = lengths.iter().all(|length| *length == lengths[0]);
         let most = match block.oldtype {
             OldType::Base(_) if !is_equal => displacements.len() / 2,
-            _ => displacements.len() - 1,
+            _ => displacements.len().checked_sub(1)?,
         };
-        if lengths.len() > most || copies > self.limit {
+        if lengths.is_empty() || lengths.len() > most || copies > self.limit {
             return None;
         }
         let is_natural = block.extent() == Some(extent);
@@ -534,7 +437,8 @@ impl Lowering {
         Built { oldtype, ..bounds }
     }
 
-    /// Returns `true` if a list of `count` blocks, `copies` copies of a datatype in all, is faster as a struct.
+    /// Returns `true` if a list of `count` blocks, which have `copies` copies of a datatype in all, is faster
+    /// as a struct.
     fn is_faster_as_struct(&self, oldtype: OldType, count: usize, copies: u64) -> bool {
         /// The largest number of members, which take some 20 bytes each.
         const MOST: usize = 1 << 16;
@@ -571,7 +475,7 @@ impl Lowering {
         self.hindexed(built, buckets.to_vec(), displacements)
     }
 
-    fn structure(&mut self, displacements: &[i64], blocks: &[(Built, u64)]) -> Built {
+    pub(super) fn structure(&mut self, displacements: &[i64], blocks: &[(Built, u64)]) -> Built {
         if let [(first, length), rest @ ..] = blocks
             && rest.iter().all(|(block, _)| block.oldtype == first.oldtype)
         {

@@ -9,6 +9,7 @@ mod distribution;
 mod lowering;
 mod packing;
 mod text;
+mod written_out;
 
 use alloc::vec::Vec;
 use core::slice;

@@ -31,19 +31,21 @@ pub struct Packing {
     /// `true` if a struct of copies of a datatype is faster than a list of them, unless the datatype is
     /// strided.
     pub avoids_lists: bool,
+    /// The size in bytes from which on the blocks of an hvector are faster as a contiguous datatype each.
+    pub contiguous_from: Option<u64>,
 }
 
 /// The structs whose copies are written out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WrittenOut {
-    /// None.
+    /// No structs.
     #[default]
     Nothing,
-    /// Those with gaps between their members. The others are copied as blocks.
+    /// Structs with gaps between their members. The others are copied as blocks.
     Gaps,
-    /// Those with gaps between their members, or behind the last one up to the extent.
+    /// Structs with gaps between their members, or behind the last one up to the extent.
     Padded,
-    /// All.
+    /// All structs, and lists of lists.
     All,
 }
 
@@ -74,8 +76,13 @@ impl Packing {
     pub const OPEN_MPI: Self = Self { written_out: WrittenOut::Gaps, ..Self::PLAIN };
 
     /// Intel MPI.
-    pub const INTEL_MPI: Self =
-        Self { avoids_buckets: true, written_out: WrittenOut::All, avoids_lists: true, ..Self::PLAIN };
+    pub const INTEL_MPI: Self = Self {
+        avoids_buckets: true,
+        written_out: WrittenOut::All,
+        avoids_lists: true,
+        contiguous_from: Some(1 << 10),
+        ..Self::PLAIN
+    };
 
     /// A library of which nothing is known. It is the default.
     const PLAIN: Self = Self {
@@ -84,6 +91,7 @@ impl Packing {
         reads_from: None,
         written_out: WrittenOut::Nothing,
         avoids_lists: false,
+        contiguous_from: None,
     };
 
     /// Returns what decides the calls for a datatype of `size` bytes of data. One of less than a fragment is
