@@ -56,8 +56,8 @@ pub use error::Error;
 pub use gcd::gcd;
 pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{
-    ArgumentReader, ArrayOrder, Bounds, CallsError, Constructor, ConstructorKind, Datatype, Distributed,
-    Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension, WrittenOut,
+    ArgumentReader, ArrayOrder, Bounds, Buckets, CallsError, Constructor, ConstructorKind, Datatype,
+    Distributed, Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension, WrittenOut,
 };
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};

@@ -25,7 +25,7 @@ pub fn construct(mpi: &Usable, program: &Program, purpose: Purpose) -> Result<(M
     let Datatype { tree, bounds, .. } = program.datatype()?;
     let asked = tree.measure()?;
     let most = if has_large_counts() { i64::MAX as u64 } else { Count::MAX as u64 };
-    let packing = running().packing_for(purpose).for_size(asked.size);
+    let packing = running().packing_for(purpose);
     let suited = if packing == Packing::default() && program.largest_count() <= most {
         None
     } else {

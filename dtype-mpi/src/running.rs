@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use ::mpi::ffi;
-use dtype_core::{Packing, Purpose};
+use dtype_core::{Buckets, Packing, Purpose};
 
 use crate::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version, all_libraries, number};
 
@@ -117,7 +117,7 @@ impl Running {
     pub(crate) fn packing_for(&self, purpose: Purpose) -> Packing {
         let is_misread = purpose == Purpose::Files && self.misreads_buckets;
         Packing {
-            avoids_buckets: is_misread || self.packing.avoids_buckets,
+            buckets: if is_misread { Buckets::Misread } else { self.packing.buckets },
             reads_from: self.packing.reads_from.filter(|_| purpose != Purpose::Files),
             ..self.packing
         }

@@ -2,13 +2,17 @@
 
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 
-use super::{Bounds, OldType, Packing, Program, Step, packing::Block};
+use super::{
+    Bounds, OldType, Packing, Program, Step,
+    packing::{Block, Buckets},
+};
 use crate::{BaseType, Error, TypeTree, data::Counts};
 
 impl Program {
     /// Returns the shortest program found for `tree`. The program preserves the type map. A vec of adjacent
     /// copies becomes a block length of its parent. An idxbuc becomes an hindexed over a child that is
-    /// resized to the bucket stride. A strc of equal children becomes an hindexed. Equal calls are made once.
+    /// resized to the bucket stride. A strc of equal children becomes an hindexed. Neighbours in a list that
+    /// adjoin become one block. Equal calls are made once.
     ///
     /// If `bounds` are given, the datatype has them: a final resize sets them, unless every MPI library must
     /// compute the same bounds. Without `bounds`, the library computes them.
@@ -53,7 +57,8 @@ impl Program {
         packing: Packing,
     ) -> Result<Self, Error> {
         let packing = packing.for_size(tree.measure()?.size);
-        let lowering = Lowering { steps: Vec::new(), known: BTreeMap::new(), limit, packing };
+        let lowering =
+            Lowering { steps: Vec::new(), known: BTreeMap::new(), limit, packing, members: BTreeMap::new() };
         Ok(lowering.program(tree, bounds))
     }
 }
@@ -117,6 +122,8 @@ pub(super) struct Lowering {
     /// The largest count that the library takes.
     pub(super) limit: u64,
     pub(super) packing: Packing,
+    /// The number of members of each part of the tree, by its address: see `members_in_all`.
+    pub(super) members: BTreeMap<*const TypeTree, Option<u64>>,
 }
 
 impl Lowering {
@@ -289,7 +296,7 @@ impl Lowering {
     }
 
     /// Joins the copies in a list that adjoin their neighbours. Returns the datatype of a copy, the lengths
-    /// of the blocks, and where they begin. Returns `None` if that makes the list longer, or if the library
+    /// of the blocks, and where they begin. Returns `None` if none adjoin, if too few do, or if the library
     /// may not join so many copies.
     fn joined(
         &mut self,
@@ -297,24 +304,32 @@ impl Lowering {
         blocklength: u64,
         displacements: &[i64],
     ) -> Option<(Built, Vec<u64>, Vec<i64>)> {
+        if displacements.is_empty() || self.packing.buckets == Buckets::Misread {
+            return None;
+        }
         let copies = blocklength.checked_mul(displacements.len() as u64)?;
-        let extent = block.extent().or_else(|| block.span().filter(|_| blocklength == 1))?;
+        let extent = self.extent_in_list(block, blocklength)?;
         let bytes = extent.checked_mul(blocklength as i64).filter(|bytes| *bytes > 0)?;
         let blocks = displacements.chunk_by(|a, b| a.checked_add(bytes) == Some(*b));
         let (lengths, firsts): (Vec<_>, Vec<_>) =
             blocks.map(|block| (block.len() as u64 * blocklength, block[0])).unzip();
         // A list of lengths is as long again. But adjoining structs without gaps are one block of memory.
         let is_equal = lengths.iter().all(|length| *length == lengths[0]);
-        let most = match block.oldtype {
-            OldType::Base(_) if !is_equal => displacements.len() / 2,
-            _ => displacements.len().checked_sub(1)?,
-        };
-        if lengths.is_empty() || lengths.len() > most || copies > self.limit {
+        let is_memory = matches!(block.oldtype, OldType::Step(_)) && block.span() == Some(extent);
+        let most = if is_equal || is_memory { displacements.len() - 1 } else { displacements.len() / 2 };
+        if lengths.len() > most || copies > self.limit {
             return None;
         }
         let is_natural = block.extent() == Some(extent);
         let block = if is_natural { block } else { self.resize(block, block.lower_bound, extent) };
         Some((block, lengths, firsts))
+    }
+
+    /// Returns the extent of a block of `length` copies in a list. Copies of a datatype without gaps adjoin
+    /// if it is resized.
+    fn extent_in_list(&self, block: Built, length: u64) -> Option<i64> {
+        let may_resize = length == 1 && self.packing.buckets != Buckets::Misread;
+        block.extent().or_else(|| block.span().filter(|_| may_resize))
     }
 
     fn equal_blocks(&mut self, block: Built, blocklength: u64, displacements: &[i64]) -> Built {
@@ -378,12 +393,12 @@ impl Lowering {
         displacements: &[i64],
         (block, length): (Built, u64),
     ) -> Option<Built> {
-        let extent = block.extent().or_else(|| block.span().filter(|_| length == 1));
+        let extent = self.extent_in_list(block, length);
         if extent.and_then(|extent| extent.checked_mul(length as i64)) == Some(stride) || stride <= 0 {
             return None;
         }
         let longest = match self.packing {
-            Packing { avoids_buckets: true, .. } => 8,
+            Packing { buckets: Buckets::Slow | Buckets::Misread, .. } => 8,
             Packing { fragment: Some(_), .. } => 4,
             Packing { .. } => return None,
         };
@@ -396,7 +411,7 @@ impl Lowering {
             let all: Vec<_> = each.collect();
             return Some(self.hindexed_block(block, length, &all));
         }
-        if !self.packing.avoids_buckets {
+        if self.packing.buckets == Buckets::Usual {
             return None;
         }
         let hvectors: Vec<_> =

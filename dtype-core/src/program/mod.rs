@@ -18,7 +18,7 @@ pub use self::{
     arguments::{ArgumentReader, ConstructorKind},
     constructor::{Constructor, Datatype, Distributed, Subdimension},
     distribution::{ArrayOrder, Distribution, Share},
-    packing::{Packing, Purpose, WrittenOut},
+    packing::{Buckets, Packing, Purpose, WrittenOut},
     text::CallsError,
 };
 use crate::BaseType;

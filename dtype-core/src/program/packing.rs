@@ -19,8 +19,8 @@ pub struct Packing {
     /// by walking over the blocks of an hvector or a list, and copies the blocks at both ends of a piece one
     /// at a time. Whole copies in a contiguous datatype, and whole members of a struct, are found at once.
     pub fragment: Option<u64>,
-    /// `true` if an hindexed of several copies of a resized datatype is slow, or is misread.
-    pub avoids_buckets: bool,
+    /// What becomes of an hindexed of several copies of a resized datatype.
+    pub buckets: Buckets,
     /// The size in bytes from which on the receiver of a message reads its blocks one at a time from the
     /// sender's memory, where these are few and the description of the datatype is short enough to be sent
     /// ahead.
@@ -35,6 +35,18 @@ pub struct Packing {
     pub contiguous_from: Option<u64>,
 }
 
+/// What becomes of an hindexed of several copies of a resized datatype.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Buckets {
+    /// A datatype like any other.
+    #[default]
+    Usual,
+    /// A slow datatype, unless the copies adjoin.
+    Slow,
+    /// A datatype that the library misreads.
+    Misread,
+}
+
 /// The structs whose copies are written out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WrittenOut {
@@ -45,7 +57,7 @@ pub enum WrittenOut {
     Gaps,
     /// Structs with gaps between their members, or behind the last one up to the extent.
     Padded,
-    /// All structs, and lists of lists.
+    /// All structs, and copies of lists.
     All,
 }
 
@@ -66,7 +78,7 @@ impl WrittenOut {
 }
 
 impl Packing {
-    /// MPICH from version 4 on.
+    /// MPICH, versions 4.0 to 4.2.
     pub const MPICH: Self = Self { fragment: Some(8 << 10), written_out: WrittenOut::Padded, ..Self::PLAIN };
 
     /// MPICH from version 4.3 on (`MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD`).
@@ -77,7 +89,7 @@ impl Packing {
 
     /// Intel MPI.
     pub const INTEL_MPI: Self = Self {
-        avoids_buckets: true,
+        buckets: Buckets::Slow,
         written_out: WrittenOut::All,
         avoids_lists: true,
         contiguous_from: Some(1 << 10),
@@ -87,7 +99,7 @@ impl Packing {
     /// A library of which nothing is known. It is the default.
     const PLAIN: Self = Self {
         fragment: None,
-        avoids_buckets: false,
+        buckets: Buckets::Usual,
         reads_from: None,
         written_out: WrittenOut::Nothing,
         avoids_lists: false,

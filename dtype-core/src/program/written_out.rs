@@ -2,6 +2,7 @@
 //! structs one at a time (docs/search.md, "Calls that suit a library").
 
 use alloc::{vec, vec::Vec};
+use core::ptr;
 
 use super::{
     WrittenOut,
@@ -17,23 +18,33 @@ struct Member {
     length: u64,
 }
 
-/// Returns copies of members at some displacements, one after the other.
-fn repeated(members: &[Member], places: impl IntoIterator<Item = i64>) -> Vec<Member> {
-    let copy = |place: i64| {
-        members.iter().map(move |member| Member { at: member.at.wrapping_add(place), ..*member })
-    };
-    places.into_iter().flat_map(copy).collect()
+/// Returns copies of members at some displacements, one after the other. Returns `None` if a displacement
+/// overflows.
+fn repeated(members: &[Member], places: impl IntoIterator<Item = Option<i64>>) -> Option<Vec<Member>> {
+    let mut all = Vec::new();
+    for place in places {
+        let place = place?;
+        for member in members {
+            all.push(Member { at: member.at.checked_add(place)?, ..*member });
+        }
+    }
+    Some(all)
+}
+
+/// Returns the displacements of `count` copies.
+fn places(count: u64, stride: i64) -> impl Iterator<Item = Option<i64>> {
+    (0..count as i64).map(move |i| stride.checked_mul(i))
 }
 
 impl Lowering {
-    /// Lowers copies of a struct to one struct with the members of all copies, or of as many as such a struct
-    /// may have, if that is faster.
+    /// Lowers structs, copies of them included, to one struct with the members of all, or to copies of a
+    /// struct with as many members as it may have, if that is faster.
     pub(super) fn written_out(&mut self, tree: &TypeTree) -> Option<Built> {
         if self.packing.written_out == WrittenOut::Nothing {
             return None;
         }
         if self.members_in_all(tree).is_some() {
-            let members = self.members(tree);
+            let members = self.members(tree)?;
             return Some(self.structure_of(&members));
         }
         let TypeTree::Vector { count, stride, child } = tree else { return None };
@@ -43,38 +54,46 @@ impl Lowering {
         }
         let (times, rest) = (count / copies, count % copies);
         let step = stride.checked_mul(copies as i64)?;
-        let places = |count: u64| (0..count as i64).map(|i| stride.wrapping_mul(i));
-        let members = self.members(child);
-        let part = self.structure_of(&repeated(&members, places(copies)));
-        let all = self.hvector(part, 1, times, step);
+        let members = self.members(child)?;
+        let part = self.structure_of(&repeated(&members, places(copies, *stride))?);
+        let all = if times == 1 { part } else { self.hvector(part, 1, times, step) };
         if rest == 0 {
             return Some(all);
         }
-        let last = self.structure_of(&repeated(&members, places(rest)));
+        let last = self.structure_of(&repeated(&members, places(rest, *stride))?);
         Some(self.structure(&[0, stride.wrapping_mul((count - rest) as i64)], &[(all, 1), (last, 1)]))
     }
 
     /// Returns the number of members of a tree that is written out as one struct, or `None` if it is not.
-    fn members_in_all(&self, tree: &TypeTree) -> Option<u64> {
-        let copies = |count: u64, child: &TypeTree| self.members_in_all(child)?.checked_mul(count);
+    fn members_in_all(&mut self, tree: &TypeTree) -> Option<u64> {
+        if let Some(known) = self.members.get(&ptr::from_ref(tree)) {
+            return *known;
+        }
+        let copies = match tree {
+            TypeTree::Leaf(_) | TypeTree::Struct { .. } => 1,
+            TypeTree::Vector { count, .. } => *count,
+            TypeTree::Index { displacements, .. } => displacements.len() as u64,
+            TypeTree::IndexBucket { buckets, .. } => buckets.iter().copied().fold(0, u64::saturating_add),
+        };
+        let of_all = self.packing.written_out == WrittenOut::All;
         let members = match tree {
             TypeTree::Leaf(_) => None,
-            TypeTree::Vector { count, child, .. } => copies(*count, child),
-            TypeTree::Index { displacements, child } if self.packing.written_out == WrittenOut::All => {
-                (displacements.len() as u64).checked_mul(self.members_in_all(child).unwrap_or(1))
-            }
-            TypeTree::Index { displacements, child } => copies(displacements.len() as u64, child),
-            TypeTree::IndexBucket { buckets, child, .. } => {
-                copies(buckets.iter().copied().fold(0, u64::saturating_add), child)
-            }
+            TypeTree::Index { child, .. } if of_all => Some(self.members_in_all(child).unwrap_or(1)),
+            TypeTree::Vector { child, .. }
+            | TypeTree::Index { child, .. }
+            | TypeTree::IndexBucket { child, .. } => self.members_in_all(child),
             TypeTree::Struct { children, .. } if children.len() as u64 > self.most_members() => None,
             TypeTree::Struct { children, .. } => {
-                let is_written = self.packing.written_out.includes(&tree.measure().ok()?);
                 let members = children.iter().map(|child| self.members_in_all(child).unwrap_or(1));
-                is_written.then(|| members.fold(0, u64::saturating_add))
+                let members = members.fold(0, u64::saturating_add);
+                let measure = tree.measure().ok();
+                measure.filter(|measure| self.packing.written_out.includes(measure)).map(|_| members)
             }
         };
-        members.filter(|members| *members <= self.most_members())
+        let members = members.and_then(|members| members.checked_mul(copies));
+        let members = members.filter(|members| *members <= self.most_members());
+        self.members.insert(ptr::from_ref(tree), members);
+        members
     }
 
     /// Returns the largest number of members of a struct that is written out.
@@ -83,29 +102,32 @@ impl Lowering {
     }
 
     /// Returns the members of a tree: one, unless the tree is written out. Each part of the tree is lowered
-    /// once.
-    fn members(&mut self, tree: &TypeTree) -> Vec<Member> {
+    /// once. Returns `None` if a displacement overflows.
+    fn members(&mut self, tree: &TypeTree) -> Option<Vec<Member>> {
         if self.members_in_all(tree).is_none() {
             let (block, length) = self.block(tree);
-            return vec![Member { at: 0, block, length }];
+            return Some(vec![Member { at: 0, block, length }]);
         }
         match tree {
-            TypeTree::Leaf(_) => Vec::new(),
+            TypeTree::Leaf(_) => None,
             TypeTree::Vector { count, stride, child } => {
-                repeated(&self.members(child), (0..*count as i64).map(|i| stride.wrapping_mul(i)))
+                repeated(&self.members(child)?, places(*count, *stride))
             }
             TypeTree::Index { displacements, child } => {
-                repeated(&self.members(child), displacements.iter().copied())
+                repeated(&self.members(child)?, displacements.iter().copied().map(Some))
             }
             TypeTree::IndexBucket { stride, buckets, displacements, child } => {
                 let copies = buckets.iter().zip(displacements).flat_map(|(count, first)| {
-                    (0..*count as i64).map(move |i| first.wrapping_add(stride.wrapping_mul(i)))
+                    places(*count, *stride).map(move |place| place?.checked_add(*first))
                 });
-                repeated(&self.members(child), copies)
+                repeated(&self.members(child)?, copies)
             }
             TypeTree::Struct { displacements, children } => {
-                let parts = displacements.iter().zip(children);
-                parts.flat_map(|(at, child)| repeated(&self.members(child), [*at])).collect()
+                let mut all = Vec::new();
+                for (at, child) in displacements.iter().zip(children) {
+                    all.extend(repeated(&self.members(child)?, [Some(*at)])?);
+                }
+                Some(all)
             }
         }
     }
