@@ -19,7 +19,7 @@ pub struct Packing {
     /// by walking over the blocks of an hvector or a list, and copies the blocks at both ends of a piece one
     /// at a time. Whole copies in a contiguous datatype, and whole members of a struct, are found at once.
     pub fragment: Option<u64>,
-    /// What becomes of an hindexed of several copies of a resized datatype.
+    /// The effect of an hindexed of several copies of a resized datatype.
     pub buckets: Buckets,
     /// The size in bytes from which on the receiver of a message reads its blocks one at a time from the
     /// sender's memory, where these are few and the description of the datatype is short enough to be sent
@@ -35,15 +35,15 @@ pub struct Packing {
     pub contiguous_from: Option<u64>,
 }
 
-/// What becomes of an hindexed of several copies of a resized datatype.
+/// The effect of an hindexed of several copies of a resized datatype.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Buckets {
-    /// A datatype like any other.
+    /// None: it is a datatype like any other.
     #[default]
     Usual,
-    /// A slow datatype, unless the copies adjoin.
+    /// It is slow, unless the copies adjoin.
     Slow,
-    /// A datatype that the library misreads.
+    /// The library misreads it.
     Misread,
 }
 
