@@ -775,6 +775,21 @@ fn structs_that_cannot_be_written_out_stay() {
     }
 }
 
+/// A part beside members that are too far apart is lowered once, too.
+#[test]
+fn structs_that_cannot_be_written_out_are_lowered_once() {
+    let f64 = TypeTree::Leaf(BaseType::F64);
+    let far = TypeTree::structure([0, 3 << 61], [f64.clone(), TypeTree::index([-(1 << 62)], f64.clone())]);
+    let mut tree = f64.clone();
+    for _ in 0..40 {
+        let many = [vec![f64.clone(); 128], vec![tree]].concat();
+        let many = TypeTree::structure((0..129).map(|i| 16 * i).collect::<Vec<i64>>(), many);
+        tree = TypeTree::structure([0, (1 << 61) + (1 << 60)], [many, far.clone()]);
+    }
+    let program = Program::lower_for(&tree, None, i32::MAX as u64, Packing::OPEN_MPI).unwrap();
+    assert!(program.calls() < 1000, "{} calls", program.calls());
+}
+
 /// A part that is in many copies of a struct is lowered once, however deep the structs are nested.
 #[test]
 fn nested_structs_are_written_out_in_little_time() {

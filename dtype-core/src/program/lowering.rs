@@ -115,6 +115,40 @@ impl Built {
     }
 }
 
+/// The members of a tree that is written out as one struct: their number, and the bounds of their
+/// displacements.
+#[derive(Clone, Copy)]
+pub(super) struct Members {
+    pub count: u64,
+    first: i64,
+    last: i64,
+}
+
+impl Members {
+    /// A member at displacement 0.
+    pub const ONE: Self = Self { count: 1, first: 0, last: 0 };
+
+    /// Returns the members of copies at all of these displacements. Returns `None` if one overflows.
+    pub fn at(self, copies: u64, places: impl IntoIterator<Item = Option<i64>>) -> Option<Self> {
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        for place in places {
+            first = first.min(self.first.checked_add(place?)?);
+            last = last.max(self.last.checked_add(place?)?);
+        }
+        Some(Self { count: self.count.checked_mul(copies)?, first, last })
+    }
+
+    /// Returns the members of `count` copies.
+    pub fn in_vector(self, count: u64, stride: i64) -> Option<Self> {
+        self.at(count, [Some(0), stride.checked_mul(i64::try_from(count).ok()? - 1)])
+    }
+
+    pub fn then(self, next: Self) -> Self {
+        let count = self.count.saturating_add(next.count);
+        Self { count, first: self.first.min(next.first), last: self.last.max(next.last) }
+    }
+}
+
 pub(super) struct Lowering {
     steps: Vec<Step>,
     /// The step of each call so far. Equal calls are made once, since a handle can be used many times.
@@ -122,8 +156,8 @@ pub(super) struct Lowering {
     /// The largest count that the library takes.
     pub(super) limit: u64,
     pub(super) packing: Packing,
-    /// The number of members of each part of the tree, by its address: see `members_in_all`.
-    pub(super) members: BTreeMap<*const TypeTree, Option<u64>>,
+    /// The members of each part of the tree, by its address: see `members_in_all`.
+    pub(super) members: BTreeMap<*const TypeTree, Option<Members>>,
 }
 
 impl Lowering {

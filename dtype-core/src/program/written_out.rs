@@ -6,7 +6,7 @@ use core::ptr;
 
 use super::{
     WrittenOut,
-    lowering::{Built, Lowering},
+    lowering::{Built, Lowering, Members},
 };
 use crate::TypeTree;
 
@@ -18,22 +18,17 @@ struct Member {
     length: u64,
 }
 
-/// Returns copies of members at some displacements, one after the other. Returns `None` if a displacement
-/// overflows.
-fn repeated(members: &[Member], places: impl IntoIterator<Item = Option<i64>>) -> Option<Vec<Member>> {
-    let mut all = Vec::new();
-    for place in places {
-        let place = place?;
-        for member in members {
-            all.push(Member { at: member.at.checked_add(place)?, ..*member });
-        }
-    }
-    Some(all)
+/// Returns copies of members at some displacements, one after the other.
+fn repeated(members: &[Member], places: impl IntoIterator<Item = i64>) -> Vec<Member> {
+    let copy = |place: i64| {
+        members.iter().map(move |member| Member { at: member.at.wrapping_add(place), ..*member })
+    };
+    places.into_iter().flat_map(copy).collect()
 }
 
 /// Returns the displacements of `count` copies.
-fn places(count: u64, stride: i64) -> impl Iterator<Item = Option<i64>> {
-    (0..count as i64).map(move |i| stride.checked_mul(i))
+fn places(count: u64, stride: i64) -> impl Iterator<Item = i64> {
+    (0..count as i64).map(move |i| stride.wrapping_mul(i))
 }
 
 impl Lowering {
@@ -44,54 +39,69 @@ impl Lowering {
             return None;
         }
         if self.members_in_all(tree).is_some() {
-            let members = self.members(tree)?;
+            let members = self.members(tree);
             return Some(self.structure_of(&members));
         }
         let TypeTree::Vector { count, stride, child } = tree else { return None };
-        let copies = self.most_members() / self.members_in_all(child)?;
+        let in_child = self.members_in_all(child)?;
+        let copies = self.most_members() / in_child.count;
         if copies < 2 {
             return None;
         }
-        let (times, rest) = (count / copies, count % copies);
+        // Nothing is lowered before it is known that all displacements fit.
+        in_child.in_vector(copies, *stride)?;
         let step = stride.checked_mul(copies as i64)?;
-        let members = self.members(child)?;
-        let part = self.structure_of(&repeated(&members, places(copies, *stride))?);
+        let (times, rest) = (count / copies, count % copies);
+        let members = self.members(child);
+        let part = self.structure_of(&repeated(&members, places(copies, *stride)));
         let all = if times == 1 { part } else { self.hvector(part, 1, times, step) };
         if rest == 0 {
             return Some(all);
         }
-        let last = self.structure_of(&repeated(&members, places(rest, *stride))?);
+        let last = self.structure_of(&repeated(&members, places(rest, *stride)));
         Some(self.structure(&[0, stride.wrapping_mul((count - rest) as i64)], &[(all, 1), (last, 1)]))
     }
 
-    /// Returns the number of members of a tree that is written out as one struct, or `None` if it is not.
-    fn members_in_all(&mut self, tree: &TypeTree) -> Option<u64> {
+    /// Returns the members of a tree that is written out as one struct, or `None` if it is not.
+    fn members_in_all(&mut self, tree: &TypeTree) -> Option<Members> {
         if let Some(known) = self.members.get(&ptr::from_ref(tree)) {
             return *known;
         }
-        let copies = match tree {
-            TypeTree::Leaf(_) | TypeTree::Struct { .. } => 1,
-            TypeTree::Vector { count, .. } => *count,
-            TypeTree::Index { displacements, .. } => displacements.len() as u64,
-            TypeTree::IndexBucket { buckets, .. } => buckets.iter().copied().fold(0, u64::saturating_add),
-        };
+        let most = self.most_members();
         let of_all = self.packing.written_out == WrittenOut::All;
         let members = match tree {
             TypeTree::Leaf(_) => None,
-            TypeTree::Index { child, .. } if of_all => Some(self.members_in_all(child).unwrap_or(1)),
-            TypeTree::Vector { child, .. }
-            | TypeTree::Index { child, .. }
-            | TypeTree::IndexBucket { child, .. } => self.members_in_all(child),
-            TypeTree::Struct { children, .. } if children.len() as u64 > self.most_members() => None,
-            TypeTree::Struct { children, .. } => {
-                let members = children.iter().map(|child| self.members_in_all(child).unwrap_or(1));
-                let members = members.fold(0, u64::saturating_add);
-                let measure = tree.measure().ok();
-                measure.filter(|measure| self.packing.written_out.includes(measure)).map(|_| members)
+            TypeTree::Vector { count, stride, child } => {
+                self.members_in_all(child).and_then(|members| members.in_vector(*count, *stride))
+            }
+            TypeTree::Index { displacements, child } => {
+                let members = self.members_in_all(child).or_else(|| of_all.then_some(Members::ONE));
+                let copies = displacements.len() as u64;
+                let places = displacements.iter().copied().map(Some);
+                members.filter(|_| copies <= most).and_then(|members| members.at(copies, places))
+            }
+            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+                let copies = buckets.iter().copied().fold(0, u64::saturating_add);
+                let ends = buckets.iter().zip(displacements).flat_map(|(count, first)| {
+                    let last = stride.checked_mul(count.saturating_sub(1) as i64);
+                    [Some(*first), last.and_then(|last| last.checked_add(*first))]
+                });
+                let members = self.members_in_all(child).filter(|_| copies <= most);
+                members.and_then(|members| members.at(copies, ends))
+            }
+            TypeTree::Struct { children, .. } if children.len() as u64 > most => None,
+            TypeTree::Struct { displacements, children } => {
+                let parts = displacements
+                    .iter()
+                    .zip(children)
+                    .map(|(at, child)| self.members_in_all(child).unwrap_or(Members::ONE).at(1, [Some(*at)]));
+                let parts: Option<Vec<_>> = parts.collect();
+                let is_written = || Some(self.packing.written_out.includes(&tree.measure().ok()?));
+                let is_written = is_written() == Some(true);
+                parts.filter(|_| is_written).and_then(|parts| parts.into_iter().reduce(Members::then))
             }
         };
-        let members = members.and_then(|members| members.checked_mul(copies));
-        let members = members.filter(|members| *members <= self.most_members());
+        let members = members.filter(|members| members.count <= most);
         self.members.insert(ptr::from_ref(tree), members);
         members
     }
@@ -102,32 +112,29 @@ impl Lowering {
     }
 
     /// Returns the members of a tree: one, unless the tree is written out. Each part of the tree is lowered
-    /// once. Returns `None` if a displacement overflows.
-    fn members(&mut self, tree: &TypeTree) -> Option<Vec<Member>> {
+    /// once.
+    fn members(&mut self, tree: &TypeTree) -> Vec<Member> {
         if self.members_in_all(tree).is_none() {
             let (block, length) = self.block(tree);
-            return Some(vec![Member { at: 0, block, length }]);
+            return vec![Member { at: 0, block, length }];
         }
         match tree {
-            TypeTree::Leaf(_) => None,
+            TypeTree::Leaf(_) => Vec::new(),
             TypeTree::Vector { count, stride, child } => {
-                repeated(&self.members(child)?, places(*count, *stride))
+                repeated(&self.members(child), places(*count, *stride))
             }
             TypeTree::Index { displacements, child } => {
-                repeated(&self.members(child)?, displacements.iter().copied().map(Some))
+                repeated(&self.members(child), displacements.iter().copied())
             }
             TypeTree::IndexBucket { stride, buckets, displacements, child } => {
                 let copies = buckets.iter().zip(displacements).flat_map(|(count, first)| {
-                    places(*count, *stride).map(move |place| place?.checked_add(*first))
+                    places(*count, *stride).map(move |place| first.wrapping_add(place))
                 });
-                repeated(&self.members(child)?, copies)
+                repeated(&self.members(child), copies)
             }
             TypeTree::Struct { displacements, children } => {
-                let mut all = Vec::new();
-                for (at, child) in displacements.iter().zip(children) {
-                    all.extend(repeated(&self.members(child)?, [Some(*at)])?);
-                }
-                Some(all)
+                let parts = displacements.iter().zip(children);
+                parts.flat_map(|(at, child)| repeated(&self.members(child), [*at])).collect()
             }
         }
     }
