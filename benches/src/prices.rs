@@ -3,40 +3,39 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, ensure};
-use dtype_engine::prices::{NAMES, PRICES, Shape};
+use dtype_engine::prices::{NAMES, PRICES, Shape, Way};
 use dtype_guidelines::calibrate::least_squares;
 
-use crate::record::{self, Size, split_shape};
+use crate::record::{self, Size, Times, split_shape};
 
-/// The least sizes in bytes that are too large for the prices of a class of messages: short ones, those in
-/// the first caches, those in the last cache, and all others.
-const CLASSES: [usize; 4] = [1 << 10, 32 << 10, 2 << 20, usize::MAX];
+/// The least sizes in bytes that are too large for the prices of a class of messages. Of several divisions,
+/// this one led to the fewest wrong choices on five libraries. No case is as large as a bound.
+const CLASSES: [usize; 6] = [1 << 10, 16 << 10, 128 << 10, 1 << 20, 8 << 20, usize::MAX];
 
-/// The contenders that the prices are about: our wire of datatypes, and that of packed bytes.
-const WAYS: [&str; 2] = ["typed-wire", "packed"];
-
-/// The contender that replaces our wire of datatypes where a plan has no datatype.
-const PLAIN: &str = "least-cost";
+/// Returns the contenders whose times are those of a way. The second one replaces the first one where a plan
+/// has no datatype of ours.
+fn contenders(way: Way) -> &'static [&'static str] {
+    match way {
+        Way::Typed => &["typed-wire", "least-cost"],
+        Way::Packed => &["packed"],
+    }
+}
 
 /// Returns the prices of all recorded libraries, as `dtype-engine/src/prices.csv` has them: for each
-/// library and class of sizes, those of a typed message, and those of a packed one.
+/// library and class of sizes, those of each way.
 ///
 /// # Errors
 /// If the text is no file of recorded rows, or has too few cases for a price.
 pub fn prices(recorded: &str) -> Result<String> {
-    let mut libraries: BTreeMap<String, Vec<(Shape, [f64; 2])>> = BTreeMap::new();
+    let mut libraries: BTreeMap<String, Vec<(Shape, Times)>> = BTreeMap::new();
     for ((library, case), times) in record::read(recorded)? {
         let (_, Some(Size::Blocks(shape))) = split_shape(&case) else { continue };
-        // A way by which wrong values arrive has no time.
-        let [typed, packed] = WAYS.map(|way| times.get(way));
-        if let (Some(typed), Some(packed)) = (typed.or_else(|| times.get(PLAIN)), packed) {
-            libraries.entry(library).or_default().push((shape, [1e3 * typed, 1e3 * packed]));
-        }
+        libraries.entry(library).or_default().push((shape, times));
     }
     let mut text = "library,below".to_owned();
-    for way in ["typed", "packed"] {
+    for way in Way::ALL {
         for price in NAMES {
-            write!(text, ",{way} {price}")?;
+            write!(text, ",{} {price}", way.name())?;
         }
     }
     text.push('\n');
@@ -47,14 +46,19 @@ pub fn prices(recorded: &str) -> Result<String> {
                 cases.iter().filter(|(shape, _)| (least..end).contains(&shape.bytes)).collect();
             let end_word = if end == usize::MAX { "any".to_owned() } else { end.to_string() };
             write!(text, "{library},{end_word}")?;
-            let count = of_class.len();
-            ensure!(
-                count >= PRICES,
-                "{library} has {count} cases of {least} to {end} bytes: too few for prices"
-            );
-            let terms: Vec<Vec<f64>> = of_class.iter().map(|(shape, _)| shape.terms().to_vec()).collect();
-            for way in 0..WAYS.len() {
-                let times: Vec<f64> = of_class.iter().map(|(_, times)| times[way]).collect();
+            for way in Way::ALL {
+                // A way by which wrong values arrive has no time.
+                let timed = of_class.iter().filter_map(|(shape, times)| {
+                    let time = contenders(way).iter().find_map(|contender| times.get(*contender))?;
+                    Some((shape.terms().to_vec(), 1e3 * time))
+                });
+                let (terms, times): (Vec<_>, Vec<_>) = timed.unzip();
+                let count = times.len();
+                ensure!(
+                    count >= PRICES,
+                    "{library} has {count} cases of {least} to {end} bytes, {}: too few for prices",
+                    way.name()
+                );
                 for price in fitted(&terms, &times) {
                     write!(text, ",{price:.4}")?;
                 }

@@ -108,7 +108,7 @@ pub fn split_shape(case: &str) -> (&str, Option<Size>) {
 }
 
 /// The times of a case, in microseconds, by contender.
-type Times = BTreeMap<String, f64>;
+pub(crate) type Times = BTreeMap<String, f64>;
 
 /// Parses a file of recorded rows: the times by library and case.
 pub(crate) fn read(text: &str) -> Result<BTreeMap<(String, String), Times>> {
@@ -194,7 +194,7 @@ fn programs_table(text: &str) -> Result<String> {
 }
 
 /// The benchmark with two tables before that of all contenders.
-const PINGPONG: &str = "pingpong";
+const LIBRARIES: &str = "libraries";
 
 /// Our least-cost datatype, and the datatype that a user would write.
 const DATATYPES: [&str; 2] = ["least-cost", "typed"];
@@ -204,7 +204,7 @@ const BY_HAND: [&str; 3] = ["mpi_pack", "hand", "bytes"];
 
 /// Returns a table of how many times as long two ways take, for each library: the default way compared with
 /// the best of our datatype and the ways of users, and our datatype compared with the user's.
-fn pingpong_table(text: &str) -> Result<String> {
+fn libraries_table(text: &str) -> Result<String> {
     const SHORT: usize = 1024;
     let mut groups: BTreeMap<[String; 2], Ratios> = BTreeMap::new();
     for ((library, case), times) in read(text)? {
@@ -251,7 +251,7 @@ pub fn table_of(name: &str, text: &str) -> Result<String> {
     match name {
         README_TABLE => readme_table(text),
         PROGRAMS => programs_table(text),
-        PINGPONG => Ok(pingpong_table(text)? + "\n" + &table(text)?),
+        LIBRARIES => Ok(libraries_table(text)? + "\n" + &table(text)?),
         _ => table(text),
     }
 }

@@ -45,7 +45,7 @@ fn sentences() -> [String; 2] {
         let is_struct = name.starts_with("struct-") || name.starts_with("particle-");
         is_struct && count.parse::<u32>().is_ok_and(|count| count >= 90)
     };
-    let [least, median, most] = ratios(&recorded("pingpong"), ["typed", "ours"], has_padding).unwrap();
+    let [least, median, most] = ratios(&recorded("libraries"), ["typed", "ours"], has_padding).unwrap();
     [
         format!(
             "To pack by a datatype takes {middle:.1} times as long as a loop by hand at the median, and up \
@@ -105,6 +105,6 @@ fn a_recorded_file_without_a_case_is_an_error() {
 /// Checks that the prices of `Wire::Auto` are those of the recorded times.
 #[test]
 fn prices_are_those_of_the_recorded_file() {
-    let prices = dtype_benches::prices::prices(&recorded("pingpong")).unwrap();
-    assert!(prices == text_of("dtype-engine/src/prices.csv"), "run `cargo xtask bench pingpong --record`");
+    let prices = dtype_benches::prices::prices(&recorded("libraries")).unwrap();
+    assert!(prices == text_of("dtype-engine/src/prices.csv"), "run `cargo xtask bench libraries --record`");
 }

@@ -6,7 +6,6 @@
 use std::{
     alloc::{Layout, alloc_zeroed},
     cell::RefCell,
-    collections::VecDeque,
     fmt,
     ops::{Deref, DerefMut},
     ptr::slice_from_raw_parts_mut,
@@ -19,29 +18,31 @@ const MOST_BUFFERS: usize = 16;
 /// The largest total size in bytes of the buffers that a thread keeps.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The buffers that a thread keeps; the one used last comes first.
+/// The buffers that a thread keeps; the one used last comes last.
 struct Pool {
-    kept: VecDeque<Box<[u8]>>,
+    kept: Vec<Box<[u8]>>,
     bytes: usize,
 }
 
 thread_local! {
-    static POOL: RefCell<Pool> = const { RefCell::new(Pool { kept: VecDeque::new(), bytes: 0 }) };
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { kept: Vec::new(), bytes: 0 }) };
 }
 
 impl Pool {
+    #[inline]
     fn take(&mut self, bytes: usize) -> Option<Box<[u8]>> {
-        let fits = self.kept.iter().position(|buffer| buffer.len() >= bytes)?;
-        let buffer = self.kept.remove(fits)?;
+        let fits = self.kept.iter().rposition(|buffer| buffer.len() >= bytes)?;
+        let buffer = self.kept.remove(fits);
         self.bytes -= buffer.len();
         Some(buffer)
     }
 
+    #[inline]
     fn keep(&mut self, buffer: Box<[u8]>) {
         self.bytes += buffer.len();
-        self.kept.push_front(buffer);
+        self.kept.push(buffer);
         while self.kept.len() > MOST_BUFFERS || self.bytes > MOST_BYTES {
-            self.bytes -= self.kept.pop_back().map_or(0, |oldest| oldest.len());
+            self.bytes -= self.kept.remove(0).len();
         }
     }
 }

@@ -257,7 +257,7 @@ impl Plan {
             let size = self.packed_size();
             let is_mixed = compiled.signature.one_type().is_none();
             let (parts, part) = if size <= PARTS * PART { (1, size) } else { (PARTS, PART) };
-            let mut blocks = 0;
+            let (mut blocks, mut runs) = (0, 0);
             let mut touched = 0;
             for i in 0..parts {
                 let start = (size - part) / (PARTS - 1) * i;
@@ -270,20 +270,20 @@ impl Plan {
                     compiled.part.a,
                     &mut count,
                 );
-                let mut runs = 0;
                 if is_mixed {
                     compiled.signature.for_each_run(bytes, &mut |_, _| runs += 1);
                 }
-                blocks += count.blocks.max(runs);
+                blocks += count.blocks;
                 touched += count.touched;
             }
             let seen = parts * part;
             let mean_block = if blocks > 0 { seen as f64 / blocks as f64 } else { return None };
+            let mean_run = is_mixed.then(|| seen as f64 / runs.max(1) as f64);
             let span = compiled.bounds.map_or(0, |(first, end)| end.abs_diff(first));
             let memory = self.extent().unsigned_abs().max(span) as f64 * (seen as f64 / size as f64);
             let touched = (touched as f64).min(memory).max(seen as f64) / seen as f64;
             let order = compiled.part.node.order();
-            Some(Spacing { mean_block, touched, order, is_mixed })
+            Some(Spacing { mean_block, mean_run, touched, order })
         })
     }
 }
@@ -291,15 +291,22 @@ impl Plan {
 /// The spacing of the contiguous blocks of a layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Spacing {
-    /// The mean size of a block, in bytes. There are as many blocks as contiguous ones, or as runs of equal
-    /// base types if these are more.
+    /// The mean size of a block in bytes.
     pub mean_block: f64,
+    /// The mean size in bytes of a run of equal base types; `None` if all values have one base type.
+    pub mean_run: Option<f64>,
     /// The bytes of memory that pass through the caches for each byte of a block: at least 1.
     pub touched: f64,
     /// The arrangement of the blocks.
     pub order: Order,
-    /// `true` if the values have different base types.
-    pub is_mixed: bool,
+}
+
+impl Spacing {
+    /// Returns `true` if the values have different base types.
+    #[inline]
+    pub fn is_mixed(&self) -> bool {
+        self.mean_run.is_some()
+    }
 }
 
 impl fmt::Debug for Plan {

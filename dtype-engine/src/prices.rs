@@ -9,21 +9,44 @@ use std::{
 
 use crate::{Order, Plan, Spacing};
 
-/// The recorded prices, as `cargo xtask bench pingpong --record` derives them from its times.
+/// The recorded prices, as `cargo xtask bench libraries --record` derives them from its times.
 const RECORDED: &str = include_str!("prices.csv");
 
 /// The word for all sizes.
 const ANY: &str = "any";
 
 /// The number of prices of a way, one for each of [`Shape::terms`].
-pub const PRICES: usize = 7;
+pub const PRICES: usize = 8;
 
 /// The names of the prices. Those of the blocks are named after their arrangement: the three [orders](Order)
-/// of values of one base type, and any order of values of different base types.
-pub const NAMES: [&str; PRICES] = ["call", "byte", "strided", "nested", "listed", "mixed", "memory"];
+/// of values of one base type, and any order of values of different base types. Only the latter have runs of
+/// equal base types.
+pub const NAMES: [&str; PRICES] = ["call", "byte", "strided", "nested", "listed", "mixed", "run", "memory"];
 
 /// The prices in [`NAMES`] that are those of blocks.
 const ARRANGEMENTS: Range<usize> = 2..6;
+
+/// A way in which a message is transferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By its datatype.
+    Typed,
+    /// As packed bytes.
+    Packed,
+}
+
+impl Way {
+    /// All ways, in the order of the recorded prices.
+    pub const ALL: [Self; 2] = [Self::Typed, Self::Packed];
+
+    /// Returns the name in the recorded prices.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Typed => "typed",
+            Self::Packed => "packed",
+        }
+    }
+}
 
 /// The size and the blocks of a message that is not contiguous. They decide how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,22 +57,25 @@ pub struct Shape {
     blocks: usize,
     /// The arrangement of the blocks: one of [`ARRANGEMENTS`].
     arrangement: usize,
+    /// The number of runs of equal base types; 0 if all values have one base type.
+    runs: usize,
     /// The bytes of memory that pass through the caches.
     memory: usize,
 }
 
 impl Shape {
     /// Returns the shape of a message of `bytes` packed bytes.
-    pub fn new(bytes: usize, Spacing { mean_block, touched, order, is_mixed }: Spacing) -> Self {
-        let arrangement = match order {
-            Order::Strided if !is_mixed => 2,
-            Order::Nested if !is_mixed => 3,
-            Order::Listed if !is_mixed => 4,
-            _ => 5,
+    #[inline]
+    pub fn new(bytes: usize, Spacing { mean_block, mean_run, touched, order }: Spacing) -> Self {
+        let arrangement = match (order, mean_run) {
+            (_, Some(_)) => 5,
+            (Order::Strided, None) => 2,
+            (Order::Nested, None) => 3,
+            (Order::Listed, None) => 4,
         };
-        let memory = (bytes as f64 * touched).round() as usize;
-        let blocks = (bytes as f64 / mean_block).round().max(1.0) as usize;
-        Self { bytes, blocks, arrangement, memory }
+        let parts = |mean: f64| ((bytes as f64 / mean + 0.5) as usize).max(1);
+        let memory = (bytes as f64 * touched + 0.5) as usize;
+        Self { bytes, blocks: parts(mean_block), arrangement, runs: mean_run.map_or(0, parts), memory }
     }
 
     /// Returns the shape of `count` copies of a plan. Returns `None` if they are contiguous or empty, or have
@@ -60,21 +86,39 @@ impl Shape {
         Some(Self::new(bytes, spacing))
     }
 
-    /// Returns the factors of the prices: the call, the bytes, the blocks of each arrangement, and the
-    /// memory beyond the bytes.
+    /// Returns the factors of the prices: the call, the bytes, the blocks of each arrangement, the runs, and
+    /// the memory beyond the bytes.
     pub fn terms(&self) -> [f64; PRICES] {
-        let mut terms = [1.0, self.bytes as f64, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let mut terms = [1.0, self.bytes as f64, 0.0, 0.0, 0.0, 0.0, self.runs as f64, self.beyond()];
         terms[self.arrangement] = self.blocks as f64;
-        terms[PRICES - 1] = self.memory.saturating_sub(self.bytes) as f64;
         terms
+    }
+
+    /// Returns the sum of the prices times the [`terms`](Self::terms), most of which are 0.
+    #[inline]
+    fn time(&self, prices: &[f64; PRICES]) -> f64 {
+        let [call, byte, .., run, memory] = prices;
+        let blocks = prices[self.arrangement] * self.blocks as f64;
+        call + byte * self.bytes as f64 + blocks + run * self.runs as f64 + memory * self.beyond()
+    }
+
+    /// Returns the bytes of memory beyond those of the message.
+    #[inline]
+    fn beyond(&self) -> f64 {
+        self.memory.saturating_sub(self.bytes) as f64
     }
 }
 
 /// Writes the shape as words in the name of a case: `4096 bytes in 512 strided blocks of 32768 in memory`.
+/// Values of different base types have `512 mixed blocks with 900 runs of …`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { bytes, blocks, arrangement, memory } = self;
-        write!(f, "{bytes} bytes in {blocks} {} blocks of {memory} in memory", NAMES[*arrangement])
+        let Self { bytes, blocks, arrangement, runs, memory } = self;
+        write!(f, "{bytes} bytes in {blocks} {} blocks", NAMES[*arrangement])?;
+        if *runs > 0 {
+            write!(f, " with {runs} runs")?;
+        }
+        write!(f, " of {memory} in memory")
     }
 }
 
@@ -84,13 +128,18 @@ impl FromStr for Shape {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is no shape");
         let words: Vec<&str> = text.split(' ').collect();
-        let [bytes, "bytes", "in", blocks, arrangement, "blocks", "of", memory, "in", "memory"] = words[..]
-        else {
+        let [bytes, "bytes", "in", blocks, arrangement, "blocks", rest @ ..] = &words[..] else {
             return Err(wrong());
         };
+        let (runs, rest) = match rest {
+            ["with", runs, "runs", rest @ ..] => (*runs, rest),
+            rest => ("0", rest),
+        };
+        let ["of", memory, "in", "memory"] = rest else { return Err(wrong()) };
         let number = |word: &str| word.parse().map_err(|_| wrong());
-        let arrangement = ARRANGEMENTS.clone().find(|i| NAMES[*i] == arrangement).ok_or_else(wrong)?;
-        Ok(Self { bytes: number(bytes)?, blocks: number(blocks)?, arrangement, memory: number(memory)? })
+        let arrangement = ARRANGEMENTS.clone().find(|i| NAMES[*i] == *arrangement).ok_or_else(wrong)?;
+        let [bytes, blocks] = [number(bytes)?, number(blocks)?];
+        Ok(Self { bytes, blocks, arrangement, runs: number(runs)?, memory: number(memory)? })
     }
 }
 
@@ -99,8 +148,8 @@ impl FromStr for Shape {
 struct Prices {
     /// The least size in bytes that is too large for these prices.
     end: usize,
-    typed: [f64; PRICES],
-    packed: [f64; PRICES],
+    /// The prices of each way, in the order of [`Way::ALL`].
+    ways: [[f64; PRICES]; Way::ALL.len()],
 }
 
 /// An MPI library with its prices.
@@ -145,13 +194,12 @@ impl Library {
 
     /// Predicts the time of a message by its datatype, and packed, in nanoseconds: half a ping-pong between
     /// two ranks of a node.
+    #[inline]
     pub fn times(&self, shape: &Shape) -> [f64; 2] {
         let Some(prices) = self.prices.iter().find(|prices| shape.bytes < prices.end) else {
             return [0.0; 2];
         };
-        let terms = shape.terms();
-        [&prices.typed, &prices.packed]
-            .map(|prices| prices.iter().zip(terms).map(|(price, term)| price * term).sum())
+        prices.ways.each_ref().map(|prices| shape.time(prices))
     }
 }
 
@@ -181,13 +229,19 @@ fn read(line: &'static str) -> Option<(&'static str, Prices)> {
     let name = words.next()?;
     let end = words.next().map(|end| if end == ANY { Some(usize::MAX) } else { end.parse().ok() })??;
     let numbers: Vec<f64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
-    let (typed, packed) = numbers.split_at_checked(PRICES)?;
-    Some((name, Prices { end, typed: typed.try_into().ok()?, packed: packed.try_into().ok()? }))
+    let ways: Vec<[f64; PRICES]> =
+        numbers.chunks(PRICES).map(|prices| prices.try_into().ok()).collect::<Option<_>>()?;
+    Some((name, Prices { end, ways: ways.try_into().ok()? }))
 }
 
 /// Returns `true` if a message is faster by its datatype than packed. If the prices are of several libraries,
 /// chooses the way that loses less where it loses most.
+#[inline]
 pub fn is_faster_by_datatype(shape: &Shape, libraries: &[Library]) -> bool {
+    if let [library] = libraries {
+        let [typed, packed] = library.times(shape);
+        return typed < packed;
+    }
     let (mut least, mut most) = (f64::INFINITY, 0.0f64);
     for library in libraries {
         let [typed, packed] = library.times(shape);
@@ -217,8 +271,11 @@ mod tests {
 
     #[test]
     fn a_shape_is_read_as_it_is_written() {
-        let shape = Shape { bytes: 4096, blocks: 512, arrangement: 2, memory: 32_768 };
+        let shape = Shape { bytes: 4096, blocks: 512, arrangement: 2, runs: 0, memory: 32_768 };
         assert_eq!(shape.to_string(), "4096 bytes in 512 strided blocks of 32768 in memory");
+        assert_eq!(shape.to_string().parse(), Ok(shape));
+        let shape = Shape { arrangement: 5, runs: 900, ..shape };
+        assert_eq!(shape.to_string(), "4096 bytes in 512 mixed blocks with 900 runs of 32768 in memory");
         assert_eq!(shape.to_string().parse(), Ok(shape));
         for wrong in ["", "4096 bytes", "4096 bytes in x strided blocks of 1 in memory"] {
             assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
@@ -240,20 +297,30 @@ mod tests {
     #[test]
     fn of_several_libraries_the_way_is_taken_that_loses_less_where_it_loses_most() {
         let of = |name, typed: f64, packed: f64| {
-            let call = |price: f64| [price, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-            let prices = Prices { end: usize::MAX, typed: call(typed), packed: call(packed) };
+            let call = |price: f64| [price, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+            let prices = Prices { end: usize::MAX, ways: [typed, packed].map(call) };
             Library { name, prices: vec![prices] }
         };
-        let shape = Shape { bytes: 8, blocks: 1, arrangement: 2, memory: 8 };
+        let shape = Shape { bytes: 8, blocks: 1, arrangement: 2, runs: 0, memory: 8 };
         assert!(is_faster_by_datatype(&shape, &[of("a", 1.0, 4.0), of("b", 2.0, 1.0)]));
         assert!(!is_faster_by_datatype(&shape, &[of("a", 1.0, 2.0), of("b", 4.0, 1.0)]));
         assert!(!is_faster_by_datatype(&shape, &[]));
     }
 
-    /// Checks that blocks are counted in all parts of a layout, and that they end where the base type
-    /// changes.
+    /// Checks the two forms of the sum: that of the fit, and that of the prediction.
     #[test]
-    fn blocks_are_counted_everywhere_and_by_base_type() {
+    fn a_time_is_the_sum_of_the_prices_times_the_terms() {
+        let prices = [3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0];
+        for (arrangement, runs) in [(2, 0), (3, 0), (4, 0), (5, 900)] {
+            let shape = Shape { bytes: 4096, blocks: 512, arrangement, runs, memory: 32_768 };
+            let sum: f64 = shape.terms().iter().zip(prices).map(|(term, price)| term * price).sum();
+            assert!((shape.time(&prices) - sum).abs() < 1e-6, "{shape}");
+        }
+    }
+
+    /// Checks that blocks are counted in all parts of a layout, and runs of equal base types beside them.
+    #[test]
+    fn blocks_and_runs_are_counted_everywhere() {
         use dtype_core::{BaseType, TypeTree};
 
         let run = |count, stride, base| TypeTree::vector(count, stride, TypeTree::Leaf(base));
@@ -265,7 +332,8 @@ mod tests {
         // 16 bytes without a gap, of two base types.
         let parts = [run(1, 8, BaseType::F64), run(2, 4, BaseType::I32)];
         let plan = Plan::new(&TypeTree::structure([0, 8], parts)).unwrap().resized(24);
-        assert!((plan.spacing().unwrap().mean_block - 8.0).abs() < 1e-9);
+        let spacing = plan.spacing().unwrap();
+        assert_eq!((spacing.mean_block, spacing.mean_run), (16.0, Some(8.0)));
     }
 
     #[test]

@@ -122,6 +122,11 @@ unsafe fn run_all<D: Direction>(node: &Node, turns: Repeat<'_>, sides: Sides) {
     }
     let both_listed = matches!((turns.a, turns.b), (PlacesRef::At(_), PlacesRef::At(_)));
     if let Some(moves) = node.strategy.moves(turns.count, both_listed) {
+        if turns.count == 1 {
+            let sides = sides.at(turns.a.nth(0), turns.b.nth(0));
+            // SAFETY: 1 to 3 hold for the only iteration.
+            return unsafe { moves.run::<D>(&[sides]) };
+        }
         let mut all = [sides; TURNS_OF_MOVES];
         let most = (CHUNK / node.size.max(1)).clamp(1, TURNS_OF_MOVES);
         for first in (0..turns.count).step_by(most) {

@@ -47,7 +47,7 @@ pub use handle::{Built, Committed, Handle, Slot};
 pub use init_finalize::{
     at_end, greatest_tag, in_session, is_between_groups, no_copy, packed_datatype, ready,
 };
-pub use library::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version};
+pub use library::{Doubt, IntelMpi, Library, Mpich, OpenMpi, Probing, StandardAbi, Version};
 pub use number::number;
 pub use running::{Family, Running, running};
 pub use truncation_guard::with_gap;

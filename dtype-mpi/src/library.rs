@@ -25,6 +25,17 @@ pub enum Doubt {
     Any,
 }
 
+/// The effect of a probe (`MPI_Mprobe`) on a receive (`MPI_Mrecv`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probing {
+    /// Messages of any size arrive sooner.
+    Faster,
+    /// Long messages arrive about as soon.
+    Equal,
+    /// Long messages are copied once more.
+    Slower,
+}
+
 /// An MPI library: its names, and the ways in which it differs from others. docs/mpi-faults.md has the
 /// reasons.
 pub trait Library {
@@ -78,8 +89,8 @@ pub trait Library {
     /// Returns the kinds of datatypes that the library is not known to pack as the standard says.
     fn doubts(version: Version) -> &'static [Doubt];
 
-    /// Returns `true` if a receive is faster when the message is probed for first.
-    fn is_faster_probed(version: Version) -> bool;
+    /// Returns the effect of a probe on a receive.
+    fn probing(version: Version) -> Probing;
 
     /// Returns the way in which the library packs, as far as it decides which calls build a datatype.
     fn packing(version: Version) -> Packing;
@@ -127,8 +138,8 @@ impl Library for OpenMpi {
         if Self::tears_complex(version) { all } else { &all[..2] }
     }
 
-    fn is_faster_probed(_: Version) -> bool {
-        false
+    fn probing(_: Version) -> Probing {
+        Probing::Equal
     }
 
     /// All descriptions of a layout become one list of blocks and loops over them.
@@ -171,8 +182,8 @@ impl Library for Mpich {
         if major >= 4 { &[] } else { &[Doubt::Darray, Doubt::Interleaved] }
     }
 
-    fn is_faster_probed((major, _): Version) -> bool {
-        major == 5
+    fn probing((major, _): Version) -> Probing {
+        if major == 5 { Probing::Faster } else { Probing::Equal }
     }
 
     /// From version 4 on, yaksa packs. From version 4.3 on, receivers read the memory of senders.
@@ -219,8 +230,8 @@ impl Library for IntelMpi {
         &[Doubt::Darray, Doubt::Interleaved]
     }
 
-    fn is_faster_probed(_: Version) -> bool {
-        false
+    fn probing(_: Version) -> Probing {
+        Probing::Slower
     }
 
     fn packing(_: Version) -> Packing {
@@ -264,8 +275,8 @@ impl Library for StandardAbi {
         &[Doubt::Any]
     }
 
-    fn is_faster_probed(_: Version) -> bool {
-        false
+    fn probing(_: Version) -> Probing {
+        Probing::Equal
     }
 
     fn packing(_: Version) -> Packing {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use ::mpi::ffi;
 use dtype_core::{Buckets, Packing, Purpose};
 
-use crate::{Doubt, IntelMpi, Library, Mpich, OpenMpi, StandardAbi, Version, all_libraries, number};
+use crate::{Doubt, IntelMpi, Library, Mpich, OpenMpi, Probing, StandardAbi, Version, all_libraries, number};
 
 /// The binary interfaces of MPI libraries: the values of handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub struct Running {
     /// The columns of `constants.txt` with its constants, if it has the handles of MPICH: first those that
     /// older libraries lack.
     pub(crate) columns: &'static [&'static str],
-    /// `true` if a receive is faster when the message is probed for first.
-    pub is_faster_probed: bool,
+    /// See [`Library::probing`].
+    pub probing: Probing,
     /// `true` if strides of complex numbers are taken for multiples of their size
     /// ([`Library::tears_complex`]).
     pub(crate) tears_complex: bool,
@@ -134,7 +134,7 @@ impl Running {
                 (IntelMpi::NAME, version) if version >= (2021, 19) => &["intel", "mpich"],
                 _ => &["mpich"],
             },
-            is_faster_probed: L::is_faster_probed(version),
+            probing: L::probing(version),
             tears_complex: L::tears_complex(version),
             packing: L::packing(version),
             misreads_buckets: L::misreads_buckets(version),
@@ -163,20 +163,26 @@ pub fn running() -> &'static Running {
 
 #[cfg(test)]
 mod tests {
-    use super::{Doubt, Family, Running};
+    use super::{Doubt, Family, Probing, Running};
 
     #[test]
     fn libraries_are_known_by_what_they_say_of_themselves() {
         let known = |answer| {
-            let Running { name, version, is_faster_probed, .. } = Running::of(answer, Family::Mpich);
-            (name, version, is_faster_probed)
+            let Running { name, version, probing, .. } = Running::of(answer, Family::Mpich);
+            (name, version, probing)
         };
         let open_mpi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4";
-        assert_eq!(known(open_mpi), ("openmpi", (4, 1), false));
-        assert_eq!(known("Open MPI v5.0.11, package: Open MPI"), ("openmpi", (5, 0), false));
-        assert_eq!(known("MPICH Version:      4.0.2\nMPICH Release date: 2022"), ("mpich", (4, 0), false));
-        assert_eq!(known("MPICH Version:\t5.0.2"), ("mpich", (5, 0), true));
-        assert_eq!(known("Intel(R) MPI Library 2021.19 for Linux* OS\n"), ("intel", (2021, 19), false));
+        assert_eq!(known(open_mpi), ("openmpi", (4, 1), Probing::Equal));
+        assert_eq!(known("Open MPI v5.0.11, package: Open MPI"), ("openmpi", (5, 0), Probing::Equal));
+        assert_eq!(
+            known("MPICH Version:      4.0.2\nMPICH Release date: 2022"),
+            ("mpich", (4, 0), Probing::Equal)
+        );
+        assert_eq!(known("MPICH Version:\t5.0.2"), ("mpich", (5, 0), Probing::Faster));
+        assert_eq!(
+            known("Intel(R) MPI Library 2021.19 for Linux* OS\n"),
+            ("intel", (2021, 19), Probing::Slower)
+        );
         for (family, name) in [(Family::Abi, "abi"), (Family::Mpich, "mpich"), (Family::OpenMpi, "openmpi")] {
             let other = Running::of("CRAY MPICH version 8.1.29", family);
             assert_eq!((other.name, other.version, other.doubts), (name, (0, 0), &[Doubt::Any][..]));

@@ -11,8 +11,8 @@ use std::os::raw::c_int;
 
 use ::mpi::ffi::MPI_Comm;
 pub(crate) use dtype_mpi::{
-    Handle, SUCCESS, Slot, Usable, at_end, checked, class_of, constants, construct, is_truncation, no_copy,
-    packed_datatype, predefined, ready, running, told, true_code, with_gap, without_communicator,
+    Handle, Probing, SUCCESS, Slot, Usable, at_end, checked, class_of, constants, construct, is_truncation,
+    no_copy, packed_datatype, predefined, ready, running, told, true_code, with_gap, without_communicator,
 };
 
 use crate::Error;

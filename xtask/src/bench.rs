@@ -1,6 +1,7 @@
 //! `cargo xtask bench NAME`: runs one benchmark. All its contenders run in turn in one process.
 
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     io::IsTerminal,
     path::{Path, PathBuf},
@@ -26,8 +27,8 @@ pub(crate) enum Name {
     /// including the newest ones.
     Pack,
     /// Half a ping-pong between two ranks on each MPI library, including the newest ones: our wires against
-    /// the code that a user would write.
-    Pingpong,
+    /// the code that a user would write. Prices are derived from the times.
+    Libraries,
     /// Messages of any shape to bytes and back, between two ranks and among four, against other codecs and
     /// the code that a user would write.
     Messages,
@@ -64,14 +65,19 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     /// Keep the rows in `benches/recorded/NAME.csv`, and write tables of them into BENCHMARKS.md, and for
-    /// `interpose` also into dtype-interpose/README.md. For `pingpong`, derive the prices of `Wire::Auto`.
-    /// For `guidelines`, write only into BENCHMARKS.md.
+    /// `interpose` also into dtype-interpose/README.md. For `libraries`, derive the prices of
+    /// `Wire::Auto`; with `--mpi`, replace only rows of these libraries. For `guidelines`, write only into
+    /// BENCHMARKS.md.
     #[arg(long)]
     record: bool,
-    /// (`pack`, `pingpong`, `interpose`) The seed of the random layouts. Another seed gives other layouts,
+    /// (`pack`, `libraries`, `interpose`) The seed of the random layouts. Another seed gives other layouts,
     /// as a check.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// (`libraries`, `guidelines`) The MPI library. Default: five for `libraries`, both of the system for
+    /// `guidelines`.
+    #[arg(long, value_enum)]
+    mpi: Option<Libraries>,
     #[command(flatten, next_help_heading = "Options of `guidelines`")]
     guidelines: Guidelines,
 }
@@ -79,9 +85,6 @@ pub(crate) struct Options {
 /// The options of `guidelines`.
 #[derive(Args)]
 struct Guidelines {
-    /// The MPI library. Default: both.
-    #[arg(long, value_enum)]
-    mpi: Option<Libraries>,
     /// The number of ranks. Default: 2. Messages go between the first two.
     #[arg(long, value_parser = clap::value_parser!(u64).range(2..))]
     ranks: Option<u64>,
@@ -95,30 +98,47 @@ struct Guidelines {
 
 impl Guidelines {
     fn is_given(&self) -> bool {
-        self.mpi.is_some() || self.ranks.is_some() || self.report.is_some() || self.baseline.is_some()
+        self.ranks.is_some() || self.report.is_some() || self.baseline.is_some()
+    }
+}
+
+impl Options {
+    /// Checks that the benchmark takes these options.
+    fn check(&self) -> Result<()> {
+        let Self { name, quick, json, record, seed, mpi, guidelines } = self;
+        let is_drawn = seed.is_none() || matches!(name, Name::Pack | Name::Libraries | Name::Interpose);
+        ensure!(is_drawn, "only `pack`, `libraries` and `interpose` take `--seed`");
+        let is_partial = *quick && *record && matches!(name, Name::Libraries);
+        ensure!(
+            !is_partial,
+            "`libraries --quick` has too few sizes for prices: leave out `--record` or `--quick`"
+        );
+        let is_of_guidelines = matches!(name, Name::Guidelines);
+        ensure!(
+            is_of_guidelines || !guidelines.is_given(),
+            "only `guidelines` takes `--ranks`, `--report` and `--baseline`"
+        );
+        ensure!(
+            is_of_guidelines || matches!(name, Name::Libraries) || mpi.is_none(),
+            "only `libraries` and `guidelines` take `--mpi`"
+        );
+        ensure!(
+            !(*record && matches!(mpi, Some(Libraries::Abi))),
+            "`abi` is MPICH by another name, and has no rows of its own: leave out `--record`"
+        );
+        ensure!(
+            !(is_of_guidelines && *json),
+            "`guidelines` does not take `--json`: it writes its numbers beside its report (`--report`)"
+        );
+        Ok(())
     }
 }
 
 /// Runs a benchmark. Relative paths start from the folder `called_from`.
 pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
-    let Options { name, quick, json, record, seed, guidelines } = options;
-    let is_drawn = seed.is_none() || matches!(name, Name::Pack | Name::Pingpong | Name::Interpose);
-    ensure!(is_drawn, "only `pack`, `pingpong` and `interpose` take `--seed`");
-    let is_partial = quick && record && matches!(name, Name::Pingpong);
-    ensure!(
-        !is_partial,
-        "`pingpong --quick` has too few sizes for prices: leave out `--record` or `--quick`"
-    );
+    options.check()?;
     let sh = Shell::new()?;
-    let is_of_guidelines = matches!(name, Name::Guidelines);
-    ensure!(
-        is_of_guidelines || !guidelines.is_given(),
-        "only `guidelines` takes `--mpi`, `--ranks`, `--report` and `--baseline`"
-    );
-    ensure!(
-        !(is_of_guidelines && json),
-        "`guidelines` does not take `--json`: it writes its numbers beside its report (`--report`)"
-    );
+    let Options { name, quick, json, record, seed, mpi, guidelines } = options;
     let _seed = seed.map(|seed| sh.push_env("DTYPE_LAYOUTS_SEED", seed.to_string()));
     let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
     let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
@@ -154,12 +174,16 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         },
         Name::Programs => programs::run(&sh, quick, record.then(|| Path::new(&rows)))?,
         Name::Guidelines => {
-            let report = run_guidelines(&sh, quick, guidelines, called_from)?;
+            let report = run_guidelines(&sh, quick, mpi, guidelines, called_from)?;
             return if record { write_table(&sh, "BENCHMARKS.md", &label, &report, None) } else { Ok(()) };
         }
-        Name::Pingpong => {
-            for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                on_ranks(&sh, &library, 2, "bench-pingpong", &[], options)?;
+        Name::Libraries => {
+            let wanted = match mpi {
+                Some(mpi) => mpi::set_up(&sh, mpi)?,
+                None => mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)).collect(),
+            };
+            for library in wanted {
+                on_ranks(&sh, &library, 2, "bench-libraries", &[], options)?;
             }
         }
         Name::Messages => {
@@ -188,16 +212,39 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         }
     }
     if record {
-        let kept = format!("benches/recorded/{label}.csv");
-        sh.create_dir("benches/recorded")?;
-        sh.copy_file(&rows, &kept)?;
-        let prices = matches!(name, Name::Pingpong).then_some("dtype-engine/src/prices.csv");
-        write_table(&sh, "BENCHMARKS.md", &label, Path::new(&kept), prices)?;
-        if matches!(name, Name::Interpose) {
-            write_table(&sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept), None)?;
-        }
+        keep(&sh, name, &label, &rows, mpi.is_some())?;
     }
     Ok(())
+}
+
+/// Keeps the rows of a benchmark, and writes what is derived from them. If they are `only_of_some` libraries,
+/// the rows of the others stay.
+fn keep(sh: &Shell, name: Name, label: &str, rows: &str, only_of_some: bool) -> Result<()> {
+    let kept = format!("benches/recorded/{label}.csv");
+    sh.create_dir("benches/recorded")?;
+    if only_of_some {
+        let (old, new) = (sh.read_file(&kept)?, sh.read_file(rows)?);
+        sh.write_file(&kept, replaced(&old, &new))?;
+    } else {
+        sh.copy_file(rows, &kept)?;
+    }
+    let prices = matches!(name, Name::Libraries).then_some("dtype-engine/src/prices.csv");
+    write_table(sh, "BENCHMARKS.md", label, Path::new(&kept), prices)?;
+    if matches!(name, Name::Interpose) {
+        write_table(sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept), None)?;
+    }
+    Ok(())
+}
+
+/// Returns recorded rows with those of some libraries replaced: all rows of the same major versions.
+fn replaced(old: &str, new: &str) -> String {
+    // `openmpi-5` of `openmpi-5.0.11,contiguous/8,…`
+    let library = |row: &str| row.split('.').next().map(ToOwned::to_owned);
+    let (header, rows) = new.split_once('\n').unwrap_or((new, ""));
+    let measured: BTreeSet<_> = rows.lines().map(library).collect();
+    let others = old.lines().skip(1).filter(|row| !measured.contains(&library(row)));
+    let all = [header].into_iter().chain(others).chain(rows.lines());
+    all.fold(String::new(), |all, row| all + row + "\n")
 }
 
 /// Runs a benchmark of a distributed array on each MPI library.
@@ -256,8 +303,14 @@ fn write_table(sh: &Shell, page: &str, label: &str, recorded: &Path, prices: Opt
 }
 
 /// Measures each library into one report, and returns its folder. The page is written again after each start.
-fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Path) -> Result<PathBuf> {
-    let Guidelines { mpi, ranks, report, baseline } = wanted;
+fn run_guidelines(
+    sh: &Shell,
+    quick: bool,
+    mpi: Option<Libraries>,
+    wanted: Guidelines,
+    called_from: &Path,
+) -> Result<PathBuf> {
+    let Guidelines { ranks, report, baseline } = wanted;
     let baseline = baseline.map(|folder| called_from.join(folder));
     let report = report.map_or_else(|| own_folder(sh, baseline.as_deref()), |to| Ok(called_from.join(to)))?;
     let libraries = mpi::set_up(sh, mpi.unwrap_or_default())?;
@@ -307,4 +360,17 @@ fn own_folder(sh: &Shell, baseline: Option<&Path>) -> Result<PathBuf> {
     );
     sh.remove_path(&folder)?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replaced;
+
+    #[test]
+    fn rows_of_the_measured_libraries_are_replaced() {
+        let old = "head\nopenmpi-5.0.11,a,ours=1\nmpich-4.0.2,a,ours=2\nopenmpi-4.1.4,a,ours=3\n";
+        let new = "head\nopenmpi-5.1.0,a,ours=4\n";
+        let expected = "head\nmpich-4.0.2,a,ours=2\nopenmpi-4.1.4,a,ours=3\nopenmpi-5.1.0,a,ours=4\n";
+        assert_eq!(replaced(old, new), expected);
+    }
 }

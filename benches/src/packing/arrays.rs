@@ -148,7 +148,7 @@ fn measure(bench: &dyn Bench, name: String, size: usize, ours: Ours<'_>, peers: 
 /// Measures one case for each of some sizes, which are constants in the static layout.
 ///
 /// The first list has three sizes for packing, or none. The second list is for ping-pong: packed sizes of
-/// about 64 B, 4 KiB, 256 KiB and 16 MiB as far as the shape allows.
+/// about 64 B, 4 KiB, 64 KiB, 256 KiB and 16 MiB as far as the shape allows.
 macro_rules! sizes {
     (
         $bench:ident, $name:literal, [$a:literal $b:literal $c:literal], [$($other:literal)*],
@@ -227,14 +227,14 @@ fn every<'a, const STRIDE: usize>(memory: *mut f64, n: usize) -> Way<'a> {
 }
 
 fn strided(bench: &dyn Bench) {
-    sizes!(bench, "vector", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
+    sizes!(bench, "vector", [1000 16_384 4_194_304], [8 512 8192 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         let column = layout!(f64[N][2] => [.., 0]);
         let user = User::one(DOUBLE.vector(N as u64, 1, 2));
         let ours = of_static(&column, memory.cast::<[[f64; 2]; N]>(), &user);
         (numbers, 8 * N, ours, every::<2>(memory, N), c::strided(memory, N, black_box(2)))
     });
-    sizes!(bench, "stride-16", [250 4096 1_048_576], [8 512 32_768 2_097_152], |N| {
+    sizes!(bench, "stride-16", [250 4096 1_048_576], [8 512 8192 32_768 2_097_152], |N| {
         let (numbers, memory) = array(16 * N);
         let column = layout!(f64[N][16] => [.., 0]);
         let user = User::one(DOUBLE.vector(N as u64, 1, 16));
@@ -272,7 +272,7 @@ fn faces(bench: &dyn Bench) {
         let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), &User::face(N, 0));
         (numbers, 8 * N * N, ours, hand, c::contiguous(memory, N * N))
     });
-    sizes!(bench, "xz-face", [16 40 256], [3 23 181 362], |N| {
+    sizes!(bench, "xz-face", [16 40 256], [3 23 91 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
         let hand = hand(
             memory,
@@ -283,7 +283,7 @@ fn faces(bench: &dyn Bench) {
         let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), &User::face(N, 1));
         (numbers, 8 * N * N, ours, hand, c::blocks(memory, N, N, N * N))
     });
-    sizes!(bench, "yz-face", [16 40 256], [3 23 181 362], |N| {
+    sizes!(bench, "yz-face", [16 40 256], [3 23 91 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
         let face = layout!(f64[N][N][N] => [.., .., 0]);
         let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), &User::face(N, 2));
@@ -306,7 +306,7 @@ fn flash(bench: &dyn Bench) {
             }
         }
     }
-    sizes!(bench, "flash", [1 8 80], [1 64 1024], |N| {
+    sizes!(bench, "flash", [1 8 80], [1 16 64 1024], |N| {
         let (numbers, memory) = array(N * 16 * 16 * 16 * 24);
         let hand = hand(
             memory,
@@ -338,7 +338,7 @@ fn tiles<const N: usize>(mut visit: impl FnMut(usize, usize)) {
 }
 
 fn matrices(bench: &dyn Bench) {
-    sizes!(bench, "row-plus-column", [60 250 3000], [4 256 8192], |N| {
+    sizes!(bench, "row-plus-column", [60 250 3000], [4 256 4096 8192], |N| {
         let (numbers, memory) = array(N * N);
         let hand = hand(
             memory,
@@ -356,7 +356,7 @@ fn matrices(bench: &dyn Bench) {
         let ours = of_static(&parts, memory.cast::<[[f64; N]; N]>(), &user);
         (numbers, 8 * (2 * N - 1), ours, hand, c::row_column(memory, N))
     });
-    sizes!(bench, "upper-triangle", [60 250 3000], [4 32 256 2048], |N| {
+    sizes!(bench, "upper-triangle", [60 250 3000], [4 32 128 256 2048], |N| {
         let (numbers, memory) = array(N * N);
         let hand = hand(
             memory,
@@ -375,7 +375,7 @@ fn matrices(bench: &dyn Bench) {
         let ours = of_dynamic(&triangle, memory, N * N, &user);
         (numbers, 4 * N * (N + 1), ours, hand, c::triangle(memory, N))
     });
-    sizes!(bench, "transpose", [60 250 1000], [3 23 181 1448], |N| {
+    sizes!(bench, "transpose", [60 250 1000], [3 23 91 181 1448], |N| {
         let (numbers, memory) = array(N * N);
         let hand = hand(
             memory,
@@ -402,7 +402,7 @@ fn small(number: usize) -> i32 {
 fn lists(bench: &dyn Bench) {
     list(bench, "indexed", |i, random| 2 * i + below(random, 2));
     list(bench, "gather-regular", |i, _| 2 * i);
-    sizes!(bench, "gather-random", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
+    sizes!(bench, "gather-random", [1000 16_384 4_194_304], [8 512 8192 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         // Each number occurs at most once, in a random order.
         let mut random = Random::new(7);
@@ -411,7 +411,7 @@ fn lists(bench: &dyn Bench) {
         indices.truncate(N);
         of_indices(numbers, memory, indices)
     });
-    sizes!(bench, "random-lengths", [2000 32_768 8_000_000], [32 512 32_768 2_097_152], |N| {
+    sizes!(bench, "random-lengths", [2000 32_768 8_000_000], [32 512 8192 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         let (mut random, mut at, mut blocks) = (Random::new(7), 0, Vec::new());
         while at + 32 < 2 * N {
@@ -474,7 +474,7 @@ fn lists(bench: &dyn Bench) {
 /// Measures lists of half the numbers of an array.
 fn list(bench: &dyn Bench, name: &str, index: impl Fn(usize, &mut Random) -> usize) {
     let sizes = [1000, 16_384, 4_194_304].map(|n| (n, Task::Pack));
-    let others = [8, 512, 32_768, 2_097_152].map(|n| (n, Task::Pingpong));
+    let others = [8, 512, 8192, 32_768, 2_097_152].map(|n| (n, Task::Pingpong));
     for (n, task) in sizes.into_iter().chain(others) {
         let case = format!("{name}/{n}");
         if !bench.wants(&case, task, n == 16_384 || task == Task::Pingpong) {
@@ -533,7 +533,7 @@ fn halo(bench: &dyn Bench) {
             }
         }
     }
-    sizes!(bench, "halo-4d", [8 16 54], [3 6 18 66], |N| {
+    sizes!(bench, "halo-4d", [8 16 54], [3 6 12 18 66], |N| {
         let (numbers, memory) = array(N * N * N * N);
         let hand = hand(
             memory,

@@ -302,8 +302,8 @@ pub fn run(bench: &dyn Bench) {
 
 fn measure<T: Sample>(bench: &dyn Bench) {
     let sizes = [400, 10_000, 2_000_000].map(|count| (count, Task::Pack));
-    let others =
-        [64, 4 << 10, 256 << 10, 16 << 20].map(|bytes: usize| (bytes / packed_size::<T>(1), Task::Pingpong));
+    let others = [64, 4 << 10, 64 << 10, 256 << 10, 16 << 20]
+        .map(|bytes: usize| (bytes / packed_size::<T>(1), Task::Pingpong));
     for (count, task) in sizes.into_iter().chain(others) {
         let count = count.max(1);
         let name = format!("{}/{count}", T::NAME);

@@ -48,16 +48,18 @@ impl MemoryBlocks {
     /// transferred as bytes.
     #[inline]
     pub fn of_layout<L: Layout>(layout: &L) -> Result<Option<Self>, Error> {
-        if !layout.has_blocks() {
-            return Ok(None);
-        }
+        if layout.has_blocks() { Self::new(layout).map(Some) } else { Ok(None) }
+    }
+
+    #[cold]
+    fn new<L: Layout>(layout: &L) -> Result<Self, Error> {
         let region = layout.region();
-        Ok(Some(Self {
+        Ok(Self {
             by_field: layout.plan().clone(),
             by_block: Plan::new(layout.tree())?,
             origin: region.first(&region.contiguous()) as usize,
             extent: region.array_elements() * region.element,
-        }))
+        })
     }
 
     /// Returns the plan of transferred bytes.

@@ -9,7 +9,10 @@ use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
     mpi::{packed_datatype, with_gap},
-    types::{cache::cached, entry::Wanted},
+    types::{
+        cache::cached,
+        entry::{LazyDatatype, Wanted},
+    },
 };
 
 /// Bytes as arguments of an MPI call: `count` elements of a datatype.
@@ -37,18 +40,18 @@ impl Bytes {
         if size == 1 {
             return Ok(Self { count: 1, datatype: packed_datatype(), owner: None });
         }
-        Self::of_entry(entry(bytes_in_a_row(size), size as i64))
+        Self::of_entry(Entry::Shared(cached(wanted(bytes_in_a_row(size), size as i64))))
     }
 
     /// Returns one element of a datatype with a gap: 2ⁿ bytes, a gap of one byte, and one more byte. Open MPI
     /// writes no more of a message into such a datatype than fits.
     pub(super) fn with_gap(n: u32) -> Result<Self, Error> {
-        static ENTRIES: [OnceLock<Entry>; isize::BITS as usize] = [const { OnceLock::new() }; _];
+        static ENTRIES: [OnceLock<LazyDatatype>; isize::BITS as usize] = [const { OnceLock::new() }; _];
         let entry = ENTRIES[n as usize].get_or_init(|| {
             let size = 1usize << n;
-            entry(with_gap(&bytes_in_a_row(size + 1), 1), size as i64 + 2)
+            LazyDatatype::of_wanted(wanted(with_gap(&bytes_in_a_row(size + 1), 1), size as i64 + 2))
         });
-        Self::of_entry(entry.clone())
+        Self::of_entry(Entry::Fixed(entry))
     }
 
     pub(super) fn of_entry(entry: Entry) -> Result<Self, Error> {
@@ -66,8 +69,8 @@ pub(super) fn count_of(call: &'static str, argument: &'static str, number: u64) 
     Count::try_from(number).map_err(|_| dtype_mpi::Error::Argument { call, argument, value, limit }.into())
 }
 
-fn entry(tree: TypeTree, extent: i64) -> Entry {
-    Entry::Shared(cached(Wanted::new(tree, Some(Bounds::of_extent(extent)))))
+fn wanted(tree: TypeTree, extent: i64) -> Wanted {
+    Wanted::new(tree, Some(Bounds::of_extent(extent)))
 }
 
 fn bytes_in_a_row(size: usize) -> TypeTree {

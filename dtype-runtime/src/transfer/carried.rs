@@ -172,13 +172,14 @@ impl Carried<'_> {
 /// Sends a message that is not owned.
 #[inline]
 fn send<M: Read + ?Sized>(mpi: &Usable, message: &M, wire: Wire, to: Address) -> Result<(), Error> {
-    // This shorter way saves a short message some 30 ns.
-    if wire == Wire::Auto
-        && !checks()
-        && let Some(span) = message.span()
-    {
-        // SAFETY: 1, since the message is borrowed until it has been sent.
-        return unsafe { Outgoing::of_span(span) }?.send(mpi, to);
+    // This shorter way saves a short message some 20 ns.
+    if wire == Wire::Auto && !checks() {
+        return match message.span() {
+            // SAFETY: 1, since the message is borrowed until it has been sent.
+            Some(span) => unsafe { Outgoing::of_span(span) }?.send(mpi, to),
+            // SAFETY: 1, as above.
+            None => unsafe { scattered(message) }?.send(mpi, to),
+        };
     }
     match wire.transfer() {
         Transfer::Segments => segments::send(mpi, message, to),
@@ -187,7 +188,7 @@ fn send<M: Read + ?Sized>(mpi: &Usable, message: &M, wire: Wire, to: Address) ->
 }
 
 /// Returns the arguments of the MPI call for a message that is sent whole: its packed bytes, or a datatype
-/// from which MPI makes the same bytes.
+/// from which MPI makes the same bytes. In the checked mode, sends its description.
 #[inline]
 pub(crate) fn outgoing<M: Read + ?Sized>(
     mpi: &Usable,
@@ -195,30 +196,49 @@ pub(crate) fn outgoing<M: Read + ?Sized>(
     making: Making,
     to: Address,
 ) -> Result<Outgoing, Error> {
-    let (span, typed): (_, Option<Typed>) = match making {
-        Making::Packed => (None, None),
-        Making::InPlace => (Some(message.span().ok_or(NOT_AS_IT_LIES)?), None),
-        Making::Typed => (None, Some(message.typed()?)),
-        Making::Fastest => match message.span() {
-            Some(span) => (Some(span), None),
-            None if is_typed(message) => (None, Some(message.typed()?)),
-            None => (None, None),
-        },
-    };
+    let span = matches!(making, Making::InPlace | Making::Fastest).then(|| message.span()).flatten();
+    // SAFETY: 1 of all, since the message is borrowed until it has been sent.
+    let outgoing = unsafe {
+        match (making, span) {
+            (Making::Packed, _) => packed(message),
+            (Making::Typed, _) => typed(message),
+            (Making::InPlace, None) => Err(NOT_AS_IT_LIES),
+            (Making::Fastest, None) => scattered(message),
+            (Making::InPlace | Making::Fastest, Some(span)) => Outgoing::of_span(span),
+        }
+    }?;
     // The messages of a companion are not compared.
     if checks() && !is_companion(mpi, to.communicator)? {
         announce(mpi, descriptions_on(mpi, to.communicator)?.as_deref(), message, to)?;
     }
-    match (span, typed) {
-        // SAFETY: 1, since the message is borrowed until it has been sent.
-        (Some(span), _) => unsafe { Outgoing::of_span(span) },
-        // SAFETY: 1, since the datatype's memory is borrowed until the message has been sent.
-        (_, Some(typed)) => Ok(unsafe { Outgoing::of_typed(typed) }),
-        _ => {
-            let size = message.packed_size();
-            Outgoing::of_buffer(pack_with_room(message, size)?, size)
-        }
-    }
+    Ok(outgoing)
+}
+
+/// Returns a message that is not contiguous in the faster way: by its datatype, or packed.
+///
+/// # Safety
+/// 1. The message stays as it is until it has been sent.
+#[inline]
+unsafe fn scattered<M: Read + ?Sized>(message: &M) -> Result<Outgoing, Error> {
+    // SAFETY: 1.
+    if is_typed(message) { unsafe { typed(message) } } else { packed(message) }
+}
+
+/// Returns a message by its datatype.
+///
+/// # Safety
+/// 1. The message stays as it is until it has been sent.
+#[inline]
+unsafe fn typed<M: Read + ?Sized>(message: &M) -> Result<Outgoing, Error> {
+    // SAFETY: 1, since the datatype names memory of the message.
+    message.typed().map(|typed| unsafe { Outgoing::of_typed(typed) })
+}
+
+/// Returns the packed bytes of a message.
+#[inline]
+fn packed<M: Read + ?Sized>(message: &M) -> Result<Outgoing, Error> {
+    let size = message.packed_size();
+    Outgoing::of_buffer(pack_with_room(message, size)?, size)
 }
 
 const NOT_AS_IT_LIES: Error = Error::Wire {

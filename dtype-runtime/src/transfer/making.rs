@@ -47,7 +47,7 @@ pub(crate) fn is_faster_typed<M: Read + ?Sized>(message: &M) -> bool {
     const LONG: f64 = 64.0;
     running().exchanges_datatypes
         && message.span().is_none()
-        && message.spacing().is_some_and(|spacing| !spacing.is_mixed && spacing.mean_block >= LONG)
+        && message.spacing().is_some_and(|spacing| !spacing.is_mixed() && spacing.mean_block >= LONG)
 }
 
 /// Returns the shape of a message, or `None` if it has no blocks.

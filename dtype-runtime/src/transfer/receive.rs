@@ -1,7 +1,8 @@
 //! Receives of messages that were sent whole: into a place of exactly their size, or of any length (MPI 4.1
-//! section 3.8). If a message does not fit its destination exactly, nothing is written.
+//! section 3.8). If a message does not fit its destination exactly, nothing is written, except by libraries
+//! that copy what is probed ([`Probing::Slower`]): they write a part of it into a long place.
 
-use std::sync::Arc;
+use std::{os::raw::c_void, sync::Arc};
 
 use ::mpi::raw::AsRaw;
 use dtype_engine::Error as PackError;
@@ -15,14 +16,14 @@ use super::{
     making::{Making, is_faster_typed, is_typed},
     request::{Matched, Outcome, Request, Room, size_of},
     sendable::{
-        Span,
+        Span, Typed,
         sealed::{Read, Write},
     },
 };
 use crate::{
     Error,
     message::{Message, OwnedMemory, TRAILER, keep, spare},
-    mpi::{Usable, checked, is_truncation, running},
+    mpi::{Probing, Usable, checked, is_truncation, running},
 };
 
 /// The size in bytes up to which a message is received into a buffer without a probe, which would take longer
@@ -63,8 +64,8 @@ impl Target {
 }
 
 /// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message
-/// that is received into its memory is probed first, since its size must be known. So is a long one that
-/// needs a gap behind a buffer.
+/// that is received into its memory is probed first, since its size must be known, unless the library copies
+/// what is probed. So is a long one that needs a gap behind a buffer.
 #[inline]
 pub(crate) fn receive<M: Write + ?Sized>(
     mpi: &Usable,
@@ -73,7 +74,9 @@ pub(crate) fn receive<M: Write + ?Sized>(
     from: Address,
 ) -> Result<Address, Error> {
     let most = message.packed_size();
-    let is_probed = running().is_faster_probed || checks();
+    // The checked mode looks for the description of the message that it has matched.
+    let probing = if checks() { Probing::Faster } else { running().probing };
+    let is_probed = probing == Probing::Faster;
     let is_short = most <= COPIED;
     let target = if is_short && !is_probed { Target::Buffer } else { Target::of(message, making) };
     if !is_probed && (is_short || target == Target::Buffer && !running().writes_past_buffer) {
@@ -81,10 +84,44 @@ pub(crate) fn receive<M: Write + ?Sized>(
         let outcome = room.receive(mpi, from);
         return arrived(mpi, message, (most, from), outcome, &room.buffer, None);
     }
+    if probing == Probing::Slower
+        && let Some(Destination { place, bytes }) = destination(message, target)?
+    {
+        // SAFETY: 1, as `destination` says.
+        let outcome = unsafe { from.receive_at(mpi, place, bytes.count, bytes.datatype) };
+        let (sender, size) = sender_of(mpi, message, outcome, from)?;
+        fits(message, size, Some(sender))?;
+        is_plain(message, sender)?;
+        return Ok(sender);
+    }
     let matched = Matched::wait_for(mpi, from)?;
     let sender = matched.sender();
     take(mpi, matched, target, message)?;
     Ok(sender)
+}
+
+/// The destination of a message, as arguments of an MPI call.
+struct Destination {
+    place: *mut c_void,
+    bytes: Bytes,
+}
+
+/// Returns where MPI may write exactly the packed bytes of a message; `None` if they go into a buffer. The
+/// memory is borrowed mutably, no byte of it is named twice, and any pattern may be written there.
+fn destination<M: Write + ?Sized>(message: &mut M, target: Target) -> Result<Option<Destination>, Error> {
+    match target {
+        Target::Memory => {
+            let span = message.span_mut();
+            let there = span
+                .map(|Span { place, size }| Ok(Destination { place: place.cast(), bytes: Bytes::of(size)? }));
+            there.transpose()
+        }
+        Target::Datatype => Ok(message.typed_mut().ok().map(|Typed { place, count, datatype }| {
+            let bytes = Bytes { count, datatype: datatype.as_raw(), owner: Some(datatype) };
+            Destination { place, bytes }
+        })),
+        Target::Buffer => Ok(None),
+    }
 }
 
 /// Unpacks a message of up to `room` bytes that a receive has put into `buffer`, and returns the address of
@@ -145,27 +182,12 @@ fn take<M: Write + ?Sized>(
     message: &mut M,
 ) -> Result<(), Error> {
     let (size, sender) = (matched.size, matched.sender());
-    if size == message.packed_size() {
-        match target {
-            Target::Memory => {
-                if let Some(Span { place, .. }) = message.span_mut() {
-                    let bytes = Bytes::of(size)?;
-                    // SAFETY: 1 and 2, since the span is borrowed mutably, has exactly `size` bytes, and any
-                    // pattern may be written there.
-                    unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) }?;
-                    return is_plain(message, sender);
-                }
-            }
-            Target::Datatype => {
-                if let Ok(typed) = message.typed_mut() {
-                    // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and
-                    // has exactly `size` bytes, and any pattern may be written there.
-                    unsafe { matched.receive_at(mpi, typed.place, typed.count, typed.datatype.as_raw()) }?;
-                    return is_plain(message, sender);
-                }
-            }
-            Target::Buffer => {}
-        }
+    if size == message.packed_size()
+        && let Some(Destination { place, bytes }) = destination(message, target)?
+    {
+        // SAFETY: 1, as `destination` says; 2, since it has exactly `size` bytes.
+        unsafe { matched.receive_at(mpi, place, bytes.count, bytes.datatype) }?;
+        return is_plain(message, sender);
     }
     let descriptions = descriptions_on(mpi, sender.communicator)?;
     let arrived = matched.receive(mpi)?;
@@ -175,7 +197,7 @@ fn take<M: Write + ?Sized>(
 /// Returns `true` if MPI may receive packed bytes with the datatype of a message. MPICH may not, if the
 /// values have different base types.
 fn may_be_typed<M: Read + ?Sized>(message: &M) -> bool {
-    message.spacing().is_some_and(|spacing| !spacing.is_mixed || running().joins_structs)
+    message.spacing().is_some_and(|spacing| !spacing.is_mixed() || running().joins_structs)
 }
 
 /// Checks that what MPI has written are plain values.

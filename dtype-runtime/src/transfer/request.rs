@@ -45,6 +45,29 @@ impl Address {
         Ok((found != 0).then(|| (self.of_message(&status), size_of(mpi, &status))))
     }
 
+    /// Receives a message from this address at `place`, and waits for it (`MPI_Recv`).
+    ///
+    /// # Safety
+    /// 1. `count` elements of the datatype may be written at `place`.
+    #[inline]
+    pub unsafe fn receive_at(
+        self,
+        mpi: &Usable,
+        place: *mut c_void,
+        count: Count,
+        datatype: MPI_Datatype,
+    ) -> Outcome {
+        let Self { communicator, rank, tag } = self;
+        let mut status = no_status();
+        let code = returning_errors(mpi, communicator, || {
+            // SAFETY: 1; there is room for a status.
+            true_code(unsafe {
+                mpi.MPI_Recv(place, count, datatype, rank, tag, communicator, &raw mut status)
+            })
+        });
+        if code == SUCCESS { Ok(status) } else { Err(code) }
+    }
+
     /// Returns the sender of a message with this status, which was received from this address.
     pub fn of_message(self, status: &MPI_Status) -> Self {
         Self { rank: status.MPI_SOURCE, tag: status.MPI_TAG, ..self }
@@ -172,16 +195,9 @@ impl Room {
     /// Receives a message, and waits for it.
     #[inline]
     pub fn receive(&mut self, mpi: &Usable, from: Address) -> Outcome {
-        let Address { communicator, rank, tag } = from;
-        let (mut status, place) = (no_status(), self.buffer.as_mut_ptr().cast());
         let Bytes { count, datatype, .. } = self.bytes;
-        let code = returning_errors(mpi, communicator, || {
-            // SAFETY: the datatype covers no more than the buffer; there is room for a status.
-            true_code(unsafe {
-                mpi.MPI_Recv(place, count, datatype, rank, tag, communicator, &raw mut status)
-            })
-        });
-        if code == SUCCESS { Ok(status) } else { Err(code) }
+        // SAFETY: 1, since the datatype covers no more than the buffer.
+        unsafe { from.receive_at(mpi, self.buffer.as_mut_ptr().cast(), count, datatype) }
     }
 }
 

@@ -297,6 +297,7 @@ pub fn misfits(world: &SimpleCommunicator) {
     other_sizes_started(world);
     others_messages(world);
     long_restricted(world);
+    long_plain(world);
 }
 
 /// A message of another size is an error that names the expected size, and the other one if it is known.
@@ -410,6 +411,47 @@ fn long_restricted(world: &Comm<&SimpleCommunicator>) {
         assert!(flags.iter().all(|flag| !*flag));
         world.peer(0).receive_into(&mut flags[..]).unwrap();
         assert!(flags.iter().all(|flag| *flag));
+    }
+}
+
+/// Long messages of numbers, into memory and into columns: one of another size is an error, and the next
+/// message arrives. Libraries that do not copy what is probed write nothing.
+fn long_plain(world: &Comm<&SimpleCommunicator>) {
+    let column_of = |rows: usize| layout!(f64[rows][3] => [.., 1]).unwrap();
+    for rows in [2100usize, 30_000] {
+        let expected = 8 * rows;
+        for sent in [8, expected - 8, expected - 3, expected + 3, expected + 8, 10 * expected] {
+            for wire in [Wire::Auto, Wire::Typed, Wire::Packed] {
+                let what = format!("{wire:?}, {sent} bytes for {expected}");
+                if world.rank() == 0 {
+                    for _ in 0..3 {
+                        world.peer(1).send(&vec![1u8; sent]).unwrap();
+                    }
+                    world.peer(1).send(&7u8).unwrap();
+                } else if world.rank() == 1 {
+                    let sender = world.peer(0);
+                    let (mut numbers, mut columns) = (vec![5.0f64; rows], vec![5.0f64; 3 * rows]);
+                    let column = column_of(rows);
+                    let errors = [
+                        sender.wire(wire).receive_into(&mut numbers[..]).unwrap_err(),
+                        sender
+                            .wire(wire)
+                            .receive_into(&mut column.of_mut(&mut columns).unwrap())
+                            .unwrap_err(),
+                        world.any().receive_into(&mut numbers[..]).unwrap_err(),
+                    ];
+                    for error in errors {
+                        assert!(is_misfit(&error, expected, sent), "{what}: {error}");
+                    }
+                    if dtype_mpi::running().probing != dtype_mpi::Probing::Slower {
+                        assert!(numbers.iter().chain(&columns).all(|number| *number == 5.0), "{what}");
+                    }
+                    let outside = columns.chunks(3).all(|row| row[0] == 5.0 && row[2] == 5.0);
+                    assert!(outside, "{what}: nothing is written beside the column");
+                    assert_eq!(sender.receive::<u8>().unwrap(), 7);
+                }
+            }
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! `cargo xtask bench pingpong`: half a ping-pong between two ranks, for all cases that are packed.
+//! `cargo xtask bench libraries`: half a ping-pong between two ranks of an MPI library, for all cases that
+//! are packed.
 //!
 //! Our message uses the wire that `Wire::Auto` chooses. The peers are the datatype that a user would write,
 //! contiguous messages packed by `MPI_Pack` or by a loop by hand, and the bytes of the memory. The prices by
@@ -25,12 +26,12 @@ struct Command {
 }
 
 /// The benchmark, with its options and communicator.
-struct Pingpong {
+struct Libraries {
     arguments: Arguments,
     world: SimpleCommunicator,
 }
 
-impl Bench for Pingpong {
+impl Bench for Libraries {
     fn wants(&self, name: &str, task: Task, quick: bool) -> bool {
         let wanted = task == Task::Pingpong && name.starts_with(&self.arguments.only);
         wanted && (quick || !self.arguments.options.quick)
@@ -47,7 +48,7 @@ fn main() {
     let world = universe.world();
     assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
     Comm::from(&world).attach().expect("both ranks attach");
-    let bench = Pingpong { arguments, world };
+    let bench = Libraries { arguments, world };
     arrays::run(&bench);
     structs::run(&bench);
     drawn::run(&bench);
@@ -91,7 +92,7 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>) {
         let medians = Medians::of(names.zip(times).map(|(name, times)| (name, times, None)));
         let shape = travels.iter().find_map(|(_, travel)| travel.shape);
         let name = named(&case.name, shape, case.size);
-        let mut row = medians.row("pingpong", name, "auto");
+        let mut row = medians.row("libraries", name, "auto");
         row.library.clone_from(&arguments.library);
         let ours = ["packed", "segments", "typed-wire", "least-cost"];
         (row.others_us, row.peers_us) = row.peers_us.into_iter().partition(|(name, _)| ours.contains(name));
