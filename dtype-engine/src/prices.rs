@@ -277,7 +277,8 @@ mod tests {
         let shape = Shape { arrangement: 5, runs: 900, ..shape };
         assert_eq!(shape.to_string(), "4096 bytes in 512 mixed blocks with 900 runs of 32768 in memory");
         assert_eq!(shape.to_string().parse(), Ok(shape));
-        for wrong in ["", "4096 bytes", "4096 bytes in x strided blocks of 1 in memory"] {
+        let wrong_runs = "4096 bytes in 512 mixed blocks with x runs of 1 in memory";
+        for wrong in ["", "4096 bytes", "4096 bytes in x strided blocks of 1 in memory", wrong_runs] {
             assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
         }
     }

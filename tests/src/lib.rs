@@ -2,7 +2,6 @@
 
 use std::{ops::Range, os::raw::c_int};
 
-use dtype_mpi::{Probing, running};
 use dtype_runtime::Error;
 use mpi::{
     ffi::{self, MPI_Datatype},
@@ -56,13 +55,10 @@ pub fn seed(otherwise: u64) -> u64 {
 }
 
 /// Returns `true` if the error reports that `expected` bytes were expected and `found` bytes came. If the
-/// error does not say how many came, `found` must be more than `expected`, except on Intel MPI.
+/// error does not say how many came, `found` must be more than `expected`.
 pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
     match error {
-        // Intel MPI tells of a long message that ends within a value what it tells of one that is too long.
-        Error::Fit { expected: own, found: None, .. } => {
-            *own == expected && (expected < found || running().probing == Probing::Slower)
-        }
+        Error::Fit { expected: own, found: None, .. } => *own == expected && expected < found,
         Error::Fit { expected: own, found: come, from: Some(_), .. } => {
             (*own, *come) == (expected, Some(found))
         }

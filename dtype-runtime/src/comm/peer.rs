@@ -167,7 +167,7 @@ impl<'c> Peer<'c> {
     /// `Size` if the message has another size than the place. Otherwise those of
     /// [`receive`](Self::receive). After an error, the place is unchanged, with three exceptions: on the
     /// segments wire, some values may have been written; a `Vec` of 64 KiB or more may be empty; and with
-    /// Intel MPI, a place of more than 16 KiB may hold a part of a message of another size.
+    /// Intel MPI, contiguous memory of more than 16 KiB may hold a part of a message of another size.
     #[doc(alias = "receive_values_into")]
     #[doc(alias = "receive_over")]
     #[doc(alias = "receive_message_into")]

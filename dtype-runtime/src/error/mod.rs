@@ -147,15 +147,15 @@ pub enum Error {
          destinations in all: a rank that is named as a destination must name the other rank as a source"
     )]
     Edges { sources: u64, destinations: u64 },
-    /// A message has another size than its destination. Nothing has been written, except by Intel MPI into a
-    /// long one.
+    /// A message has another size than its destination. Nothing has been written, except by Intel MPI into
+    /// long memory.
     #[doc(hidden)]
     #[error(
-        "the message{} {}{}: sender and receiver must have the same number of \
+        "the message{} has {}{}: sender and receiver must have the same number of \
          values of the same type",
         sender(*from),
-        found.map_or("does not fit its destination, which has ".to_owned(), |found| {
-            format!("has {}, but its destination has ", size(found, *value))
+        found.map_or("more than its destination, which has ".to_owned(), |found| {
+            format!("{}, but its destination has ", size(found, *value))
         }),
         size(*expected, *value)
     )]
@@ -164,8 +164,7 @@ pub enum Error {
         value: usize,
         /// The packed size of the destination in bytes.
         expected: usize,
-        /// The packed size of the message in bytes; `None` if it is not known: the message is longer, or,
-        /// on Intel MPI, ends within a value.
+        /// The packed size of the message in bytes; `None` if it is only known to be larger than `expected`.
         found: Option<usize>,
         /// The rank that sent the message, and its tag; `None` in a collective call, or if they are not
         /// known.
@@ -196,8 +195,7 @@ pub enum Error {
         value: usize,
         /// The packed size of the destination in bytes.
         expected: usize,
-        /// The packed size of the message in bytes; `None` if it is not known: the message is longer, or,
-        /// on Intel MPI, ends within a value.
+        /// The packed size of the message in bytes; `None` if it is only known to be larger than `expected`.
         found: Option<usize>,
     },
     /// A message holds other base types than its destination. Nothing has been written. (The check needs

@@ -1,6 +1,6 @@
 //! Receives of messages that were sent whole: into a place of exactly their size, or of any length (MPI 4.1
 //! section 3.8). If a message does not fit its destination exactly, nothing is written, except by libraries
-//! that copy what is probed ([`Probing::Slower`]): they write a part of it into a long place.
+//! that copy what is probed ([`Probing::Slower`]): they write a part of it into long contiguous memory.
 
 use std::{os::raw::c_void, sync::Arc};
 
@@ -64,8 +64,8 @@ impl Target {
 }
 
 /// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message
-/// that is received into its memory is probed first, since its size must be known, unless the library copies
-/// what is probed. So is a long one that needs a gap behind a buffer.
+/// that is received into its memory is probed first, since its size must be known, unless that is contiguous
+/// and the library copies what is probed. So is a long one that needs a gap behind a buffer.
 #[inline]
 pub(crate) fn receive<M: Write + ?Sized>(
     mpi: &Usable,
@@ -84,7 +84,9 @@ pub(crate) fn receive<M: Write + ?Sized>(
         let outcome = room.receive(mpi, from);
         return arrived(mpi, message, (most, from), outcome, &room.buffer, None);
     }
+    // By a datatype it is probed: the library reports one that ends within a value as too long.
     if probing == Probing::Slower
+        && target == Target::Memory
         && let Some(Destination { place, bytes }) = destination(message, target)?
     {
         // SAFETY: 1, as `destination` says.
