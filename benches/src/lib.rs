@@ -8,6 +8,7 @@ pub mod journeys;
 pub mod measure;
 pub mod packing;
 pub mod peers;
+pub mod policy;
 pub mod prices;
 pub mod record;
 #[cfg(feature = "codecs")]

@@ -277,7 +277,9 @@ fn readme_table(text: &str) -> Result<String> {
     let all = read(text)?;
     let libraries: BTreeSet<&String> = all.keys().map(|(library, _)| library).collect();
     let titles = libraries.iter().map(|library| {
-        let title = library.replace("openmpi-", "Open MPI ").replace("mpich-", "MPICH ");
+        let names = [("openmpi-", "Open MPI "), ("mpich-", "MPICH "), ("intel-", "Intel MPI ")];
+        let title =
+            names.into_iter().fold(String::clone(library), |title, (name, own)| title.replace(name, own));
         format!(" {title} |")
     });
     let mut table = format!("| µs each way |{}\n", titles.collect::<String>());

@@ -108,3 +108,13 @@ fn prices_are_those_of_the_recorded_file() {
     let prices = dtype_benches::prices::prices(&recorded("libraries")).unwrap();
     assert!(prices == text_of("dtype-engine/src/prices.csv"), "run `cargo xtask bench libraries --record`");
 }
+
+/// Checks that the policy of the preloaded library is that of the recorded times.
+#[test]
+fn the_policy_is_that_of_the_recorded_file() {
+    let policy = dtype_benches::policy::policy(&recorded("libraries")).unwrap();
+    assert!(
+        policy == text_of("dtype-interpose/src/policy.csv"),
+        "run `cargo xtask bench libraries --record`"
+    );
+}

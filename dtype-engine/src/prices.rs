@@ -86,6 +86,11 @@ impl Shape {
         Some(Self::new(bytes, spacing))
     }
 
+    /// Returns the bytes of memory, in whole cache lines, that pass through the caches.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
     /// Returns the factors of the prices: the call, the bytes, the blocks of each arrangement, the runs, and
     /// the memory beyond the bytes.
     pub fn terms(&self) -> [f64; PRICES] {

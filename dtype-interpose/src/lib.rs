@@ -70,6 +70,7 @@ mod peers;
 mod policy;
 mod profile;
 mod python;
+mod recorded;
 mod requests;
 mod say;
 mod staged;

@@ -1,32 +1,38 @@
-//! The policy: which messages are packed, by their layout and size. Its limits are measured by ping-pongs of
-//! generated layouts with and without packing (docs/preload.md, "Policy").
-
-use std::ops::Range;
+//! The policy: which messages are packed, by their layout and size (docs/preload.md, "Policy").
 
 use dtype_core::{BaseType, TypeTree};
 use dtype_engine::Plan;
 use dtype_mpi::{IntelMpi, Library, Mpich, OpenMpi, StandardAbi, all_libraries, running};
+
+use crate::recorded::{self, Arrangement};
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
 /// examined.
 pub(crate) const LEAST: usize = 512;
 
 /// A policy: the messages that are packed, by their packed size in bytes. A size is admitted if it lies in
-/// one of two ranges, from the first number up to, but not including, the second.
+/// one of the ranges, from the first number up to, but not including, the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Policy([(usize, usize); 2]);
+pub(crate) struct Policy([(usize, usize); recorded::RANGES]);
 
 impl Policy {
     /// The policy that packs no messages.
-    pub const NONE: Self = Self([NOTHING, NOTHING]);
+    pub const NONE: Self = Self([NOTHING; recorded::RANGES]);
 
-    const fn of(range: Range<usize>) -> Self {
-        Self([(range.start, range.end), NOTHING])
+    /// Returns the policy that packs the messages of the sizes in any of some ranges, at most
+    /// [`recorded::RANGES`].
+    fn of(ranges: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut policy = Self::NONE;
+        let wanted = ranges.into_iter().filter(|(from, to)| from < to);
+        policy.0.iter_mut().zip(wanted).for_each(|(place, range)| *place = range);
+        policy
     }
 
     /// Returns the policy that packs all messages of `least` packed bytes or more.
     pub const fn from(least: usize) -> Self {
-        Self::of(least..usize::MAX)
+        let mut policy = Self::NONE;
+        policy.0[0] = (least, usize::MAX);
+        policy
     }
 
     /// Returns `true` if messages of more than `bytes` packed bytes are packed, but none of `bytes` or fewer.
@@ -51,7 +57,30 @@ impl Policy {
     /// # Errors
     /// The reason why no messages are packed.
     pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
-        limits().of_layout(tree, plan)
+        let block = mean_block(plan);
+        let arrangement = arrangement(tree, plan);
+        let policy = if block <= recorded::LONGEST {
+            let touched = plan.spacing().map_or(1.0, |spacing| spacing.touched);
+            // A single element of one block has no gaps.
+            let gapless = if plan.blocks() == 1 { plan.packed_size() } else { 0 };
+            let sizes = recorded::sizes(arrangement, block).iter();
+            Self::of(sizes.map(|sizes| (sizes.start.max(gapless + 1), sizes.end_for(touched))))
+        } else {
+            let read = running().packing.sizes_read(block as u64);
+            Self::of([(read.start as usize, read.end as usize)])
+        };
+        if policy != Self::NONE {
+            return Ok(policy);
+        }
+        let is_one_block = is_block(tree) && block >= plan.packed_size().min(LONG);
+        let blocks = match arrangement {
+            _ if is_one_block => "one block",
+            _ if block > recorded::LONGEST => "long blocks",
+            Arrangement::Columns | Arrangement::SmallColumns => "blocks at equal distances",
+            Arrangement::Lists | Arrangement::SmallLists | Arrangement::ListsOfLengths => "a list of blocks",
+            Arrangement::Structs => "structs",
+        };
+        Err(format!("{blocks}, which the library copies equally fast"))
     }
 
     /// Returns the policy for `MPI_Pack` and `MPI_Unpack`, which only copy. A plan takes 20 to 40 ns to
@@ -138,40 +167,15 @@ fn mean_run(tree: &TypeTree) -> u64 {
 
 /// The measured limits of a library.
 trait Limits {
-    /// Implements [`Policy::of_layout`] for the library.
-    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String>;
     /// Implements [`Policy::of_packing`] for the library.
     fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy;
     /// Implements [`Policy::of_window`] for the library.
     fn of_window(&self, tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy;
 }
 
-/// Returns the packed size in bytes from which on a message exceeds the cache. Larger messages mostly wait
-/// for memory; if they are packed, they wait at the sender and then at the receiver. Mixed structs have no
-/// limit (`usize::MAX`): the library's own work takes most of the time.
-fn most(tree: &TypeTree, block: usize) -> usize {
-    if base_of(tree).is_some() { IN_CACHE / touched(tree, block) } else { usize::MAX }
-}
-
 /// Open MPI copies block by block, in 4 to 10 ns each, on both sides at the same time. Version 5 has fast
 /// loops for blocks at equal distances.
 impl Limits for OpenMpi {
-    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
-        let block = mean_block(plan);
-        let most = most(tree, block);
-        match block {
-            0..=16 if has_fast_loops(tree) => Ok(Policy::of(1 << 10..(2 << 10) + 1)),
-            17.. if has_fast_loops(tree) => {
-                Err("blocks at equal distances, which the library copies equally fast".to_owned())
-            }
-            0..=16 => Ok(Policy::of(1 << 10..most)),
-            17..=32 => Ok(Policy::of(2 << 10..most)),
-            33..=64 => Ok(Policy::of(4 << 10..most)),
-            65..=128 => Ok(Policy::of(16 << 10..most.min(256 << 10))),
-            _ => Err(of_long_blocks(tree, plan)),
-        }
-    }
-
     /// Returns the policy for packing: none for long blocks, which the library copies as fast as a plan.
     fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy {
         match mean_block(plan) {
@@ -203,25 +207,6 @@ fn has_fast_loops(tree: &TypeTree) -> bool {
 /// contiguous message has no gaps, and neither has a single element of one block. From version 4.3 on, the
 /// receiver reads few blocks one at a time from the sender's memory, in some 250 ns each.
 impl Limits for Mpich {
-    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
-        let block = mean_block(plan);
-        if block >= LONG {
-            return Err(of_long_blocks(tree, plan));
-        }
-        let few = (least_with_gaps(plan, block), if block < 16 { 1 << 10 } else { 4 << 10 } + 1);
-        let is_cut = plan.packed_size() > 8 << 10 && is_cut_in_blocks(tree);
-        let most = match block {
-            _ if !is_cut => 0,
-            0..=16 => usize::MAX,
-            17..=128 => most(tree, block),
-            129..=1024 if has_lengths(tree) => most(tree, block),
-            _ => 0,
-        };
-        let Range { start, end } = running().packing.sizes_read(block as u64);
-        let long = if start < end { (start as usize, most.max(end as usize)) } else { ((8 << 10) + 1, most) };
-        Ok(Policy([few, long]))
-    }
-
     /// Returns the policy for packing: all blocks below [`LONG`] bytes, which the library copies slowly.
     fn of_packing(&self, _: &TypeTree, plan: &Plan) -> Policy {
         if mean_block(plan) < LONG { Policy::from(LEAST) } else { Policy::NONE }
@@ -236,17 +221,6 @@ impl Limits for Mpich {
 /// Intel MPI copies block by block in messages of all sizes, so packing pays from the shortest messages on.
 /// It does not pay for contiguous messages and for long blocks in messages beyond the cache.
 impl Limits for IntelMpi {
-    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
-        let block = mean_block(plan);
-        let least = least_with_gaps(plan, block);
-        match block {
-            0..=64 => Ok(Policy::from(least)),
-            65..=256 => Ok(Policy::of(least..512 << 10)),
-            257..=1024 => Ok(Policy::of(least..128 << 10)),
-            _ => Err(of_long_blocks(tree, plan)),
-        }
-    }
-
     fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy {
         Mpich.of_packing(tree, plan)
     }
@@ -257,18 +231,8 @@ impl Limits for IntelMpi {
     }
 }
 
-/// Returns the least packed size in bytes of messages with gaps that are packed. A single element of one
-/// block has no gaps.
-fn least_with_gaps(plan: &Plan, block: usize) -> usize {
-    if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) }
-}
-
 /// The libraries with this ABI that were measured behave as MPICH does.
 impl Limits for StandardAbi {
-    fn of_layout(&self, tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
-        Mpich.of_layout(tree, plan)
-    }
-
     fn of_packing(&self, tree: &TypeTree, plan: &Plan) -> Policy {
         Mpich.of_packing(tree, plan)
     }
@@ -284,26 +248,6 @@ fn of_short_blocks(plan: &Plan, least: usize, goes: bool) -> Policy {
     if goes && mean_block(plan) <= 64 { Policy::from(least) } else { Policy::NONE }
 }
 
-/// Returns the reason why messages of one block or of long blocks are not packed.
-fn of_long_blocks(tree: &TypeTree, plan: &Plan) -> String {
-    let is_one_block = is_block(tree) && mean_block(plan) >= plan.packed_size().min(LONG);
-    let blocks = if is_one_block { "one block" } else { "long blocks" };
-    format!("{blocks}, which the library copies equally fast")
-}
-
-/// The number of bytes that are still in the cache when the receiver copies a message after the sender.
-const IN_CACHE: usize = 3 << 20;
-
-/// Returns the bytes of memory, in cache lines, that are touched for each packed byte: at least 1.
-fn touched(tree: &TypeTree, block: usize) -> usize {
-    const LINE: usize = 64;
-    let Ok(measure) = tree.measure() else { return 1 };
-    let span = usize::try_from(measure.upper_bound - measure.lower_bound).unwrap_or(usize::MAX);
-    let of_span = span / usize::try_from(measure.size).unwrap_or(1).max(1);
-    let of_lines = block.div_ceil(LINE).saturating_mul(LINE) / block.max(1);
-    of_span.min(of_lines).max(1)
-}
-
 /// The length in bytes from which a block is long for every library.
 const LONG: usize = 64 << 10;
 
@@ -313,6 +257,23 @@ fn mean_block(plan: &Plan) -> usize {
     match (plan.packed_size(), plan.blocks()) {
         (size, 1) if plan.extent() == size as isize => size.max(LONG),
         (size, blocks) => size.checked_div(blocks).unwrap_or(usize::MAX),
+    }
+}
+
+/// Returns the arrangement of the blocks, on which the recorded policies depend.
+fn arrangement(tree: &TypeTree, plan: &Plan) -> Arrangement {
+    /// The largest size in bytes of a message that MPICH does not cut.
+    const UNCUT: usize = 8 << 10;
+    if base_of(tree).is_none() && !has_long_runs(tree, plan) {
+        return Arrangement::Structs;
+    }
+    let is_small = plan.packed_size() <= UNCUT || !is_cut_in_blocks(tree);
+    match (is_in_loops(tree), is_small) {
+        (true, true) => Arrangement::SmallColumns,
+        (true, false) => Arrangement::Columns,
+        (false, true) => Arrangement::SmallLists,
+        (false, false) if has_lengths(tree) => Arrangement::ListsOfLengths,
+        (false, false) => Arrangement::Lists,
     }
 }
 
@@ -455,17 +416,6 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_touched_in_lines() {
-        let column = |stride| TypeTree::vector(1000, stride, leaf(BaseType::F64));
-        assert_eq!([8, 16, 32, 64, 8000].map(|stride| touched(&column(stride), 8)), [1, 1, 3, 7, 8]);
-        assert_eq!(touched(&TypeTree::vector(1000, 8000, column(8)), 8000), 1);
-        assert_eq!(touched(&column(64), usize::MAX), 1);
-        // A tree whose span overflows has no measure, and counts as 1.
-        let apart = |at: i64| TypeTree::index([-at, at], leaf(BaseType::F64));
-        assert_eq!([1 << 61, 1 << 62].map(|at| touched(&apart(at), 8)), [8, 1]);
-    }
-
-    #[test]
     fn what_is_cut_between_small_elements_is_not_cut_in_blocks() {
         let column = |count| TypeTree::vector(count, 24, leaf(BaseType::F64));
         assert!(
@@ -531,7 +481,7 @@ mod tests {
 
     #[test]
     fn few_and_many_bytes_have_limits_of_their_own() {
-        let policy = Policy([(512, 1025), (9000, usize::MAX)]);
+        let policy = Policy::of([(512, 1025), (7, 7), (9000, usize::MAX)]);
         let taken = |bytes: &usize| policy.takes(*bytes);
         assert_eq!([511, 512, 1024, 1025, 8999, 9000].iter().filter(|bytes| taken(bytes)).count(), 3);
         assert!(!Policy::NONE.takes(0) && !Policy::NONE.takes(usize::MAX));
@@ -539,6 +489,6 @@ mod tests {
             [511, 512, 1025, 8999, 9000].map(|bytes| policy.is_above(bytes)),
             [true, false, false, false, false]
         );
-        assert!(!Policy::NONE.is_above(0) && Policy([(9, 10), NOTHING]).is_above(8));
+        assert!(!Policy::NONE.is_above(0) && Policy::of([(9, 10)]).is_above(8));
     }
 }

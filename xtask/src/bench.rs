@@ -27,7 +27,7 @@ pub(crate) enum Name {
     /// including the newest ones.
     Pack,
     /// Half a ping-pong between two ranks on each MPI library, including the newest ones: our wires against
-    /// the code that a user would write. Prices are derived from the times.
+    /// the code that a user would write. Prices and policies are derived from the times.
     Libraries,
     /// Messages of any shape to bytes and back, between two ranks and among four, against other codecs and
     /// the code that a user would write.
@@ -65,9 +65,9 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     /// Keep the rows in `benches/recorded/NAME.csv`, and write tables of them into BENCHMARKS.md, and for
-    /// `interpose` also into dtype-interpose/README.md. For `libraries`, derive the prices of
-    /// `Wire::Auto`; with `--mpi`, replace only rows of these libraries. For `guidelines`, write only into
-    /// BENCHMARKS.md.
+    /// `interpose` also into dtype-interpose/README.md. For `libraries`, derive the prices of `Wire::Auto`
+    /// and the policy of the preloaded library; with `--mpi`, replace only rows of these libraries. For
+    /// `guidelines`, write only into BENCHMARKS.md.
     #[arg(long)]
     record: bool,
     /// (`pack`, `libraries`, `interpose`) The seed of the random layouts. Another seed gives other layouts,
@@ -175,7 +175,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         Name::Programs => programs::run(&sh, quick, record.then(|| Path::new(&rows)))?,
         Name::Guidelines => {
             let report = run_guidelines(&sh, quick, mpi, guidelines, called_from)?;
-            return if record { write_table(&sh, "BENCHMARKS.md", &label, &report, None) } else { Ok(()) };
+            return if record { write_table(&sh, "BENCHMARKS.md", &label, &report, &[]) } else { Ok(()) };
         }
         Name::Libraries => {
             let wanted = match mpi {
@@ -228,10 +228,10 @@ fn keep(sh: &Shell, name: Name, label: &str, rows: &str, only_of_some: bool) -> 
     } else {
         sh.copy_file(rows, &kept)?;
     }
-    let prices = matches!(name, Name::Libraries).then_some("dtype-engine/src/prices.csv");
-    write_table(sh, "BENCHMARKS.md", label, Path::new(&kept), prices)?;
+    let derived = if matches!(name, Name::Libraries) { DERIVED } else { &[] };
+    write_table(sh, "BENCHMARKS.md", label, Path::new(&kept), derived)?;
     if matches!(name, Name::Interpose) {
-        write_table(sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept), None)?;
+        write_table(sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept), &[])?;
     }
     Ok(())
 }
@@ -293,10 +293,14 @@ fn has_cores(ranks: usize) -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks)
 }
 
-/// Writes the table of recorded rows into a page, and the prices that are derived from them into a file.
-fn write_table(sh: &Shell, page: &str, label: &str, recorded: &Path, prices: Option<&str>) -> Result<()> {
+/// The files that are derived from the rows of `libraries`, as options of `bench-record`.
+const DERIVED: &[&str] =
+    &["--prices", "dtype-engine/src/prices.csv", "--policy", "dtype-interpose/src/policy.csv"];
+
+/// Writes the table of recorded rows into a page, and what else is derived from them into files.
+fn write_table(sh: &Shell, page: &str, label: &str, recorded: &Path, derived: &[&str]) -> Result<()> {
     let package = ["--package", "dtype-benches", "--bin", "bench-record"];
-    cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {recorded} {prices...}")
+    cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {recorded} {derived...}")
         .quiet()
         .run()?;
     Ok(())

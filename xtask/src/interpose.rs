@@ -95,7 +95,9 @@ pub(crate) fn example(sh: &Shell, library: &Library, name: &str) -> Result<Progr
         "f90" => library.mpicc().replace("mpicc", "mpif90"),
         _ => {
             let mpi4py = mpi::mpi4py(sh).context("mpi4py is missing")?;
-            let environment = xtask::launch::python(library.mpicc(), mpi4py.into(), &folder)?;
+            let mut environment = xtask::launch::python(library.mpicc(), mpi4py.into(), &folder)?;
+            // A library in a folder of its own is found by its own variable.
+            environment.retain(|(name, _)| library.variables().all(|(own, _)| own != *name));
             let words = vec!["python3".into(), file.clone().into()];
             return Ok(Program { name: file, words, environment });
         }

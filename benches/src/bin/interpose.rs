@@ -100,8 +100,9 @@ fn cases(quick: bool) -> Vec<Case> {
             cases.push(Case { name, datatype, count: 1, call, others: Vec::new() });
         }
     }
-    for block in [8, 16, 32, 64, 128, 256, 512] {
-        for bytes in [2 << 10, 16 << 10, 128 << 10, 1 << 20, 8 << 20] {
+    // None of them is a case from which the policy is derived.
+    for block in [8, 24, 80, 256] {
+        for bytes in [2400, 64 << 10, 2 << 20] {
             let (length, count) = (block / 8, bytes / block);
             let rows = number().vector(count, length, 3 * length as i64);
             let name = format!("{bytes} bytes in blocks of {block}");
@@ -119,7 +120,7 @@ fn cases(quick: bool) -> Vec<Case> {
     let drawn = samples(seed(), 128, 1 << 20).filter(|sample| {
         sample.extent > 0 && sample.extent.saturating_mul(sample.count as i64) < MOST_MEMORY
     });
-    for Sample { name, tree, extent, count } in drawn.take(if quick { 20 } else { 80 }) {
+    for Sample { name, tree, extent, count } in drawn.take(if quick { 20 } else { 32 }) {
         let Ok(datatype) = Description::of_tree(&tree) else { continue };
         let count = usize::try_from(count).expect("a count of MPI");
         cases.push(Case::sent("drawn", name.replace(',', " "), datatype.resized(extent), count));

@@ -11,7 +11,7 @@ use clap::Parser;
 use dtype_benches::{
     journeys::{Arguments, Direction, Effort, rounds},
     measure::{Medians, print},
-    packing::{Bench, Case, Other, Task, Travel, arrays, drawn, structs},
+    packing::{Bench, Case, Other, Task, Travel, arrays, blocks, drawn, structs},
     record::named,
 };
 use dtype_guidelines::way::Way;
@@ -50,6 +50,7 @@ fn main() {
     Comm::from(&world).attach().expect("both ranks attach");
     let bench = Libraries { arguments, world };
     arrays::run(&bench);
+    blocks::run(&bench);
     structs::run(&bench);
     drawn::run(&bench);
 }

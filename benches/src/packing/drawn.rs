@@ -91,18 +91,22 @@ fn measure(bench: &dyn Bench, name: String, number: usize, sample: &Sample) {
     #[cfg(feature = "mpi")]
     ways.push(("mpi_pack", super::mpi::of_tree(first, tree, *extent, count, size)));
     #[cfg(feature = "mpi")]
-    let travels = travels(sample, &plan, first, (bytes as usize, origin));
+    let travels = {
+        let datatype = Description::of_tree(tree).expect("a small tree").resized(*extent);
+        travels(sample, datatype, &plan, first, (bytes as usize, origin))
+    };
     #[cfg(not(feature = "mpi"))]
     let travels = Vec::new();
     bench.measure(&Case { name, size, ways, travels });
 }
 
-/// Returns the ways to send a sample, whose first copy begins at `first`. Its memory has `bytes` bytes, the
-/// number `origin` of which is `first`. Of its datatype and its packed bytes, `auto` is what `Wire::Auto`
-/// takes for a part of an array of the same shape.
+/// Returns the ways to send a sample, whose first copy begins at `first`. A user would write `datatype` for
+/// it. Its memory has `bytes` bytes, the number `origin` of which is `first`. Of its datatype and its packed
+/// bytes, `auto` is what `Wire::Auto` takes for a part of an array of the same shape.
 #[cfg(feature = "mpi")]
-fn travels<'a>(
+pub(super) fn travels<'a>(
     Sample { tree, extent, count, .. }: &Sample,
+    datatype: Description,
     plan: &'a Plan,
     first: *mut u8,
     (bytes, origin): (usize, usize),
@@ -130,7 +134,6 @@ fn travels<'a>(
     }
     all[0].1.shape = shape;
     all.push(("least-cost", least_cost()));
-    let datatype = Description::of_tree(tree).expect("a small tree").resized(*extent);
     all.push(("typed", super::mpi::typed(first, &User { datatype, count: copies })));
     all
 }

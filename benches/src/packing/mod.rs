@@ -7,6 +7,8 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 pub mod arrays;
+#[cfg(feature = "mpi")]
+pub mod blocks;
 mod c;
 pub mod drawn;
 #[cfg(feature = "mpi")]
