@@ -46,7 +46,7 @@ impl<T> Plain<T> {
             // initialized.
             return to.memory(unsafe { std::slice::from_raw_parts(memory, size) }, self.of.align);
         }
-        to.in_band.reserve(size);
+        to.room(size);
         let start = to.in_band.len();
         // SAFETY: 1, by the slice; 2, since the room has just been reserved; 3, since the buffer is the
         // message's own. All `size` bytes are written.

@@ -120,6 +120,18 @@ impl<'m> Reader<'m> {
         }
     }
 
+    /// Reads the length of memory and then the memory, if both are in the in-band part. Otherwise reads
+    /// nothing.
+    #[inline(always)]
+    pub(super) fn short(&mut self) -> Option<&'m [u8]> {
+        let (length, rest) = self.in_band.split_first_chunk()?;
+        let length = u32::from_ne_bytes(*length) as usize;
+        let is_short = length < BLOCK && length < self.least;
+        let (bytes, rest) = rest.split_at_checked(length).filter(|_| is_short)?;
+        self.in_band = rest;
+        Some(bytes)
+    }
+
     /// Reads the rest of a length that does not fit 4 bytes.
     #[cold]
     fn long(&mut self) -> Result<usize, Error> {

@@ -28,8 +28,7 @@ impl MpiMessage for str {
 
     #[inline]
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-        to.length(self.len());
-        to.memory(self.as_bytes(), 1);
+        to.counted(self.as_bytes(), 1);
         Ok(())
     }
 }
@@ -55,10 +54,25 @@ pub(super) fn text<'r>(from: &'r mut Reader<'_>) -> Result<&'r str, Error> {
     utf8(from.memory(length)?)
 }
 
+/// Returns `true` if no byte has its highest bit set. (The standard library goes through the last bytes of a
+/// text one by one, which takes longer for short ones.)
+#[inline]
+fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    match bytes.last_chunk::<8>() {
+        None => bytes.iter().fold(0, |all, byte| all | byte) < 0x80,
+        Some(last) => {
+            // The last eight bytes may contain some of the words before.
+            let words = bytes.as_chunks::<8>().0.iter().chain([last]);
+            words.fold(0, |all, word| all | u64::from_ne_bytes(*word)) & HIGH == 0
+        }
+    }
+}
+
 /// Returns bytes as text. Most text is ASCII, for which the test is faster than that of UTF-8.
 #[inline]
 fn utf8(bytes: &[u8]) -> Result<&str, Error> {
-    if bytes.is_ascii() {
+    if is_ascii(bytes) {
         // SAFETY: ASCII is UTF-8.
         return Ok(unsafe { str::from_utf8_unchecked(bytes) });
     }
@@ -81,6 +95,9 @@ fn text_of_memory(memory: OwnedMemory, length: usize) -> Result<String, Error> {
 impl FromMessage for String {
     #[inline]
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        if let Some(short) = from.short() {
+            return utf8(short).map(Self::from);
+        }
         let length = from.length()?;
         match from.take_memory(length, 1) {
             None => utf8(from.memory(length)?).map(Self::from),
@@ -145,7 +162,7 @@ fn write_values<'a, T: MpiMessage>(values: &'a [T], to: &mut Writer<'a>) -> Resu
             fixed.write(values, to);
             Ok(())
         }
-        None => to.nested(|to| values.iter().try_for_each(|value| value.write(to))),
+        None => to.nested(|to| to.local(|to| values.iter().try_for_each(|value| value.write(to)))),
     }
 }
 
@@ -422,4 +439,22 @@ collections! {
         |all, _| Ok::<_, TryReserveError>(()), |item| all.push_back(item);
     [T: MpiMessage] [T: FromMessage + Ord] BinaryHeap<T>: "heap", T, item => [item],
         |all, room| all.try_reserve(room), |item| all.push(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ascii;
+
+    #[test]
+    fn text_of_any_length_is_ascii_if_all_of_its_bytes_are() {
+        for length in 0..40 {
+            let mut text = vec![0x7f; length];
+            assert!(is_ascii(&text));
+            for i in 0..length {
+                text[i] = 0x80;
+                assert!(!is_ascii(&text), "byte {i} of {length}");
+                text[i] = 0;
+            }
+        }
+    }
 }

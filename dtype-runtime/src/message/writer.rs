@@ -1,6 +1,6 @@
 //! The sending side of a message: its in-band part and its blocks.
 
-use std::cell::Cell;
+use std::{cell::Cell, mem};
 
 use super::limits::{BLOCK, DEEPEST, too_deep, unsendable};
 use crate::Error;
@@ -64,6 +64,23 @@ pub(super) fn trim(in_band: &mut Vec<u8>) {
     }
 }
 
+/// Returns a vector with room for more bytes. It is passed by value: so a [local](Writer::local) writer needs
+/// no address.
+#[cold]
+#[inline(never)]
+fn grown(mut bytes: Vec<u8>, more: usize) -> Vec<u8> {
+    bytes.reserve(more);
+    bytes
+}
+
+/// Returns blocks with one more, by value like [`grown`].
+#[cold]
+#[inline(never)]
+fn joined<'a>(mut blocks: Vec<Block<'a>>, block: Block<'a>) -> Vec<Block<'a>> {
+    blocks.push(block);
+    blocks
+}
+
 impl<'a> Writer<'a> {
     /// Creates an empty message, in memory of an earlier one if `spare` is set.
     pub(super) fn new(spare: bool) -> Self {
@@ -71,14 +88,36 @@ impl<'a> Writer<'a> {
         Self { in_band, blocks: Vec::new(), depth: 0 }
     }
 
+    /// Calls `write` with a writer on the stack of the caller, whose fields can be in registers.
+    #[inline(always)]
+    pub(super) fn local<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
+        let mut local = Self {
+            in_band: mem::take(&mut self.in_band),
+            blocks: mem::take(&mut self.blocks),
+            depth: self.depth,
+        };
+        let written = write(&mut local);
+        *self = local;
+        written
+    }
+
+    /// Makes room for more bytes.
+    #[inline(always)]
+    pub(super) fn room(&mut self, more: usize) {
+        if self.in_band.capacity() - self.in_band.len() < more {
+            self.in_band = grown(mem::take(&mut self.in_band), more);
+        }
+    }
+
     /// Writes bytes. Their number must be known to the reader.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&mut self, bytes: &[u8]) {
+        self.room(bytes.len());
         self.in_band.extend_from_slice(bytes);
     }
 
     /// Writes the length of a sequence, in 4 bytes if that is possible.
-    #[inline]
+    #[inline(always)]
     pub fn length(&mut self, length: usize) {
         match u32::try_from(length) {
             Ok(short) if short != u32::MAX => self.bytes(&short.to_ne_bytes()),
@@ -86,10 +125,23 @@ impl<'a> Writer<'a> {
         }
     }
 
-    #[cold]
+    #[inline(always)]
     fn long(&mut self, length: usize) {
         self.bytes(&u32::MAX.to_ne_bytes());
         self.bytes(&(length as u64).to_ne_bytes());
+    }
+
+    /// Writes the length of memory that consists of packed bytes, and then the memory.
+    #[inline(always)]
+    pub(super) fn counted(&mut self, bytes: &'a [u8], align: usize) {
+        if bytes.len() < BLOCK {
+            self.room(size_of::<u32>() + bytes.len());
+            self.in_band.extend_from_slice(&(bytes.len() as u32).to_ne_bytes());
+            self.in_band.extend_from_slice(bytes);
+        } else {
+            self.length(bytes.len());
+            self.memory(bytes, align);
+        }
     }
 
     /// Writes a byte for each of `count` values that have no bytes.
@@ -98,12 +150,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes memory that consists of packed bytes: as a block if it is long.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn memory(&mut self, bytes: &'a [u8], align: usize) {
         if bytes.len() < BLOCK {
             self.bytes(bytes);
         } else {
-            self.blocks.push(Block { bytes, align });
+            self.blocks = joined(mem::take(&mut self.blocks), Block { bytes, align });
         }
     }
 
