@@ -81,6 +81,7 @@ fn joined<'a>(mut blocks: Vec<Block<'a>>, block: Block<'a>) -> Vec<Block<'a>> {
     blocks
 }
 
+// A test looks for the symbols of public functions, so a debug build has them.
 impl<'a> Writer<'a> {
     /// Creates an empty message, in memory of an earlier one if `spare` is set.
     pub(super) fn new(spare: bool) -> Self {
@@ -110,14 +111,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes bytes. Their number must be known to the reader.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.room(bytes.len());
         self.in_band.extend_from_slice(bytes);
     }
 
     /// Writes the length of a sequence, in 4 bytes if that is possible.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn length(&mut self, length: usize) {
         match u32::try_from(length) {
             Ok(short) if short != u32::MAX => self.bytes(&short.to_ne_bytes()),
