@@ -4,7 +4,7 @@ use dtype_core::{BaseType, TypeTree};
 use dtype_engine::Plan;
 use dtype_mpi::{IntelMpi, Library, Mpich, OpenMpi, StandardAbi, all_libraries, running};
 
-use crate::recorded::{self, Arrangement};
+use crate::recorded::{self, Arrangement, Sizes};
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
 /// examined.
@@ -63,8 +63,9 @@ impl Policy {
             let touched = plan.spacing().map_or(1.0, |spacing| spacing.touched);
             // A single element of one block has no gaps.
             let gapless = if plan.blocks() == 1 { plan.packed_size() } else { 0 };
-            let sizes = recorded::sizes(arrangement, block).iter();
-            Self::of(sizes.map(|sizes| (sizes.start.max(gapless + 1), sizes.end_for(touched))))
+            let (sizes, longer) = recorded::sizes(arrangement, block);
+            let range = |sizes: &Sizes| (sizes.start.max(gapless + 1), sizes.end_for(longer, touched));
+            Self::of(sizes.iter().map(range))
         } else {
             let read = running().packing.sizes_read(block as u64);
             Self::of([(read.start as usize, read.end as usize)])

@@ -72,11 +72,13 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the least packed size in bytes that is too large, for a layout that touches so much memory for
-    /// each packed byte. Twice as much memory allows a quarter of the size: there are twice as many lines for
-    /// each byte, and lines that are far apart are not fetched ahead.
-    pub fn end_for(&self, touched: f64) -> usize {
-        self.touched.map_or(self.end, |recorded| (self.end as f64 * (recorded / touched).powi(2)) as usize)
+    /// Returns the least packed size in bytes that is too large for a layout. Its blocks are `longer` times
+    /// as long as the recorded ones, and it touches so much memory for each packed byte. Blocks that touch
+    /// twice as much memory each may be a quarter as many: there are twice as many lines, and lines that are
+    /// far apart are not fetched ahead.
+    pub fn end_for(&self, longer: f64, touched: f64) -> usize {
+        let end = self.end as f64;
+        self.touched.map_or(self.end, |recorded| (end / longer * (recorded / touched).powi(2)) as usize)
     }
 
     /// Reads `512 to 8192`, or `65536 to 400000 at 2.9`, with the touched memory. `any` is no limit.
@@ -120,16 +122,16 @@ fn for_library(name: &str, major: u32) -> Vec<Row> {
     found.map_or_else(Vec::new, |found| all().filter(|row| row.library == found.library).collect())
 }
 
-/// Returns the sizes of messages that are packed with the library that runs. `block` is the mean length of a
-/// block in bytes.
-pub(crate) fn sizes(arrangement: Arrangement, block: usize) -> &'static [Sizes] {
+/// Returns the sizes of messages that are packed with the library that runs, and how many times as long as
+/// the recorded blocks those of a layout are. `block` is their mean length in bytes.
+pub(crate) fn sizes(arrangement: Arrangement, block: usize) -> (&'static [Sizes], f64) {
     static OWN: OnceLock<Vec<Row>> = OnceLock::new();
     let own = OWN.get_or_init(|| for_library(running().name, running().version.0));
     let of_arrangement = own.iter().filter(|row| row.arrangement == arrangement);
     let ratio = |row: &&Row| row.block.max(block) as f64 / row.block.min(block).max(1) as f64;
     // Of two that are equally near, the longer one, for which fewer sizes are packed.
     let nearest = of_arrangement.rev().min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    nearest.map_or(&[], |row| &row.sizes)
+    nearest.map_or((&[], 1.0), |row| (&row.sizes, block.max(1) as f64 / row.block as f64))
 }
 
 #[cfg(test)]
@@ -164,7 +166,9 @@ mod tests {
         assert_eq!(Sizes::parse("512 to any"), sizes(512, usize::MAX, None));
         assert!(["512", "512 to x", "512 to 8 at x"].into_iter().all(|text| Sizes::parse(text).is_none()));
         let limited = Sizes { start: 512, end: 80_000, touched: Some(2.0) };
-        assert_eq!([1.0, 2.0, 4.0].map(|touched| limited.end_for(touched)), [320_000, 80_000, 20_000]);
-        assert_eq!(Sizes { touched: None, ..limited }.end_for(4.0), 80_000);
+        assert_eq!([1.0, 2.0, 4.0].map(|touched| limited.end_for(1.0, touched)), [320_000, 80_000, 20_000]);
+        // As many blocks of a quarter of the length, which touch a quarter of the memory or as much each.
+        assert_eq!([2.0, 8.0].map(|touched| limited.end_for(0.25, touched)), [320_000, 20_000]);
+        assert_eq!(Sizes { touched: None, ..limited }.end_for(0.5, 4.0), 80_000);
     }
 }
