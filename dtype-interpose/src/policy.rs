@@ -480,6 +480,27 @@ mod tests {
         assert!(!has_long_runs(&blocks, &plan(&blocks)));
     }
 
+    /// Checks that no layout is out of range of the recorded ones: single bytes, blocks of half a page, and
+    /// distances up to the limits of memory.
+    #[test]
+    fn layouts_beyond_the_recorded_ones_have_a_policy() {
+        for base in [BaseType::I8, BaseType::F64] {
+            for length in [1, 9, 40, 1 << 20] {
+                for stride in [0, 8, 4096, 1 << 40, -(1 << 40), i64::from(i32::MAX)] {
+                    for count in [1, 2, 3000] {
+                        let block = TypeTree::vector(length, base.size() as i64, leaf(base));
+                        let tree = TypeTree::vector(count, stride, block);
+                        let Ok(plan) = Plan::new(&tree) else { continue };
+                        if let Ok(policy) = Policy::of_layout(&tree, &plan) {
+                            assert!(policy != Policy::NONE && !policy.takes(LEAST - 1), "{tree:?}");
+                            assert!(policy.0.iter().all(|(from, to)| from <= to), "{tree:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn few_and_many_bytes_have_limits_of_their_own() {
         let policy = Policy::of([(512, 1025), (7, 7), (9000, usize::MAX)]);

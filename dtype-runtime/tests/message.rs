@@ -629,3 +629,25 @@ fn hand_written_messages_are_read_part_by_part() {
         assert_eq!(from_bytes::<Parts>(&to_bytes(&parts).unwrap()).unwrap(), parts);
     }
 }
+
+/// Checks texts of all lengths around those at which they are read otherwise: eight bytes, and a block.
+#[test]
+fn texts_at_the_limits_come_back_and_wrong_ones_are_errors() {
+    let lengths = (0..20).chain((32 << 10) - 2..(32 << 10) + 2);
+    let texts: Vec<String> = lengths.flat_map(|length| ["a".repeat(length), "é".repeat(length)]).collect();
+    let bytes = to_bytes(&texts).unwrap();
+    assert_eq!(from_bytes::<Vec<String>>(&bytes).unwrap(), texts);
+    assert_eq!(from_bytes::<Vec<String>>(&to_bytes(&texts[..40]).unwrap()).unwrap(), texts[..40]);
+    for length in 1..20 {
+        let wrong: Vec<u8> = std::iter::repeat_n(b'a', length - 1).chain([0xff]).collect();
+        // A text is its length in 4 bytes, and then its bytes.
+        let mut bytes = to_bytes(&"a".repeat(length)).unwrap();
+        bytes[4..4 + length].copy_from_slice(&wrong);
+        assert!(from_bytes::<String>(&bytes).is_err(), "{length}");
+        for announced in [length as u32 + 1, (32 << 10) - 1, u32::MAX - 1, u32::MAX] {
+            let mut bytes = to_bytes(&"a".repeat(length)).unwrap();
+            bytes[..4].copy_from_slice(&announced.to_ne_bytes());
+            assert!(from_bytes::<String>(&bytes).is_err(), "{announced} of {length}");
+        }
+    }
+}
