@@ -56,7 +56,7 @@ pub use error::Error;
 pub use gcd::gcd;
 pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{
-    ArgumentReader, ArrayOrder, Bounds, Buckets, CallsError, Constructor, ConstructorKind, Datatype,
+    ArgumentReader, ArrayOrder, Blocks, Bounds, Buckets, CallsError, Constructor, ConstructorKind, Datatype,
     Distributed, Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension, WrittenOut,
 };
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};

@@ -5,7 +5,7 @@
 use alloc::{format, string::String, vec::Vec};
 use core::slice;
 
-use super::distribution::{ArrayOrder, Distribution, Share};
+use super::distribution::{ArrayOrder, Blocks, Distribution, Share};
 use crate::{BaseType, Bounds, Error, OldType, Program, Step, TypeTree};
 
 /// A datatype as MPI sees it: its type map and its bounds (MPI 4.1 section 5.1.7).
@@ -276,16 +276,25 @@ fn part(dimensions: Vec<(u64, Share)>, order: ArrayOrder, element: Datatype) -> 
     let (mut tree, mut stride, mut first) = (element.tree, element.bounds.extent, 0i64);
     let mut add = |(size, share): (u64, Share)| {
         let at = |index: usize| i64::try_from(index).ok()?.checked_mul(stride);
-        match share {
-            Share::Strided { start, count, step } => {
-                first = first.checked_add(at(start)?)?;
-                tree = copies(count as u64, at(step)?, core::mem::replace(&mut tree, EMPTY));
+        first = first.checked_add(at(share.start)?)?;
+        let inner = core::mem::replace(&mut tree, EMPTY);
+        let of_blocks = |Blocks { count, length, .. }: Blocks| {
+            let block = copies(length as u64, stride, inner.clone());
+            // A single block has no next one, and may have a step that is too long.
+            Some(if count < 2 {
+                copies(count as u64, 0, block)
+            } else {
+                copies(count as u64, at(share.step)?, block)
+            })
+        };
+        tree = match share.blocks() {
+            [whole, Blocks { count: 0, .. }] => of_blocks(whole)?,
+            [Blocks { count: 0, .. }, last] => of_blocks(last)?,
+            [whole, last] => {
+                let behind = at(share.at(last.position) - share.start)?;
+                TypeTree::structure([0, behind], [of_blocks(whole)?, of_blocks(last)?])
             }
-            Share::Listed(indices) => {
-                let places = indices.into_iter().map(at).collect::<Option<Vec<_>>>()?;
-                tree = TypeTree::index(places, core::mem::replace(&mut tree, EMPTY));
-            }
-        }
+        };
         stride = stride.checked_mul(i64::try_from(size).ok()?)?;
         Some(())
     };
@@ -317,7 +326,7 @@ impl Subdimension {
                 let requirement = format!("{limit} at most, so that {subsize} of the {size} elements follow");
                 refused("starts", start, requirement)
             }
-            Some(_) => Ok(Share::Strided { start: start as usize, count: subsize as usize, step: 1 }),
+            Some(_) => Ok(Share::consecutive(start as usize, subsize as usize)),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Arrays that are distributed over processes: the share of a dimension that a process has (MPI 4.1 section
 //! 5.1.4).
 
-use alloc::{format, string::String, vec::Vec};
-use core::mem::size_of;
+use alloc::{format, string::String};
 
 use crate::Error;
 
@@ -28,14 +27,10 @@ pub enum Distribution {
     /// ```
     /// use dtype_core::{Distribution, Share};
     ///
-    /// let count = |processes, length, coordinate| {
-    ///     match Distribution::Block(None).share(0, coordinate, processes, length) {
-    ///         Ok(Share::Strided { count, .. }) => count,
-    ///         other => panic!("{other:?}"),
-    ///     }
-    /// };
-    /// assert_eq!([0, 1, 2, 3].map(|i| count(4, 10, i)), [3, 3, 3, 1]);
-    /// assert_eq!([0, 1, 2, 3].map(|i| count(4, 5, i)), [2, 2, 1, 0]);
+    /// let share = |coordinate, length| Distribution::Block(None).share(0, coordinate, 4, length);
+    /// assert_eq!(share(3, 10)?, Share::consecutive(9, 1));
+    /// assert_eq!(share(3, 5)?, Share::consecutive(5, 0));
+    /// # Ok::<(), dtype_core::Error>(())
     /// ```
     Block(Option<usize>),
     /// Blocks dealt out in turn: `MPI_DISTRIBUTE_CYCLIC`. A block has this number of elements; by default,
@@ -43,20 +38,77 @@ pub enum Distribution {
     Cyclic(Option<usize>),
 }
 
-/// The share of a dimension that one process has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// `count` elements from `start` on, `step` apart.
-    Strided {
-        /// The first element.
-        start: usize,
-        /// The number of elements.
-        count: usize,
-        /// The distance from one element to the next.
-        step: usize,
-    },
-    /// A list of elements.
-    Listed(Vec<usize>),
+/// The share of a dimension that one process has: `count` indices in blocks of `block`, which begin `step`
+/// apart. The last block may be shorter. No two blocks have an index in common.
+///
+/// ```
+/// use dtype_core::Distribution;
+///
+/// // Blocks of 2 of 11 indices, dealt out to 2 processes.
+/// let share = Distribution::Cyclic(Some(2)).share(0, 0, 2, 11)?;
+/// assert_eq!((share.start, share.block, share.step, share.count), (0, 2, 4, 6));
+/// assert_eq!((0..6).map(|position| share.at(position)).collect::<Vec<_>>(), [0, 1, 4, 5, 8, 9]);
+/// # Ok::<(), dtype_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Share {
+    /// The first index.
+    pub start: usize,
+    /// The number of indices in a block, at least 1.
+    pub block: usize,
+    /// The distance from the start of a block to that of the next one: at least `block`, and `usize::MAX` if
+    /// there is no next one, whatever the length of the dimension is.
+    pub step: usize,
+    /// The number of indices.
+    pub count: usize,
+}
+
+impl Share {
+    /// Returns `count` indices from `start` on.
+    pub const fn consecutive(start: usize, count: usize) -> Self {
+        Self { start, block: if count == 0 { 1 } else { count }, step: usize::MAX, count }
+    }
+
+    /// Returns the indices below `length` of the blocks of `block` indices that process `coordinate` gets, if
+    /// they are dealt out to `processes` in turn.
+    pub const fn dealt(block: usize, coordinate: usize, processes: usize, length: usize) -> Self {
+        let block = if block == 0 { 1 } else { block };
+        let (start, step) = (coordinate.saturating_mul(block), block.saturating_mul(processes));
+        if start >= length {
+            return Self::consecutive(length, 0);
+        }
+        if processes == 1 || step >= length {
+            let left = length - start;
+            return Self::consecutive(start, if processes == 1 || left < block { left } else { block });
+        }
+        let (whole, rest) = ((length - start) / step, (length - start) % step);
+        Self { start, block, step, count: whole * block + if rest < block { rest } else { block } }
+    }
+
+    /// Returns the index at a position, which is less than `count`.
+    pub const fn at(&self, position: usize) -> usize {
+        // The last block may be the only one: then the step is not added.
+        self.start + position / self.block * self.step + position % self.block
+    }
+
+    /// Returns the whole blocks, and the shorter one behind them: for each, the position of its first index,
+    /// the number of blocks, and their length. There may be none of either kind.
+    pub const fn blocks(&self) -> [Blocks; 2] {
+        let (whole, rest) = (self.count / self.block, self.count % self.block);
+        let first = Blocks { position: 0, count: whole, length: self.block };
+        [first, Blocks { position: self.count - rest, count: (rest > 0) as usize, length: rest }]
+    }
+}
+
+/// Blocks of equal lengths of a [`Share`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// The position of the first index.
+    pub position: usize,
+    /// The number of blocks.
+    pub count: usize,
+    /// The number of indices in each.
+    pub length: usize,
 }
 
 impl Distribution {
@@ -66,7 +118,6 @@ impl Distribution {
     /// # Errors
     /// [`Error::Argument`], with the number of the `dimension`, if a block has no elements, if the blocks do
     /// not cover the array, or if a dimension that is not distributed has several processes.
-    /// [`Error::TooLong`] if there is no memory for the list of elements.
     pub fn share(
         self,
         dimension: usize,
@@ -79,7 +130,7 @@ impl Distribution {
                 let requirement = "1, as the dimension is not distributed";
                 Err(refused(format!("psizes[{dimension}]"), processes, requirement.into()))
             }
-            Self::None => Ok(Share::Strided { start: 0, count: length, step: 1 }),
+            Self::None => Ok(Share::consecutive(0, length)),
             Self::Block(Some(0)) | Self::Cyclic(Some(0)) => {
                 Err(refused(format!("the block of distributions[{dimension}]"), 0, "1 or more".into()))
             }
@@ -93,33 +144,12 @@ impl Distribution {
                     return Err(refused(argument, block, requirement));
                 }
                 let start = coordinate.saturating_mul(block).min(length);
-                Ok(Share::Strided { start, count: block.min(length - start), step: 1 })
+                Ok(Share::consecutive(start, block.min(length - start)))
             }
-            Self::Cyclic(block) => {
-                let block = block.unwrap_or(1);
-                if block == 1 {
-                    let start = coordinate.min(length);
-                    let count = (length - start).div_ceil(processes);
-                    return Ok(Share::Strided { start, count, step: processes });
-                }
-                let blocks = || (coordinate..length.div_ceil(block)).step_by(processes);
-                let of_block = |i: usize| i * block..i.saturating_add(1).saturating_mul(block).min(length);
-                // Only the last block of the array may be shorter, so no block is longer than the first.
-                let most = blocks().next().map_or(0, |i| of_block(i).len()).saturating_mul(blocks().len());
-                let mut indices = Vec::new();
-                let entries = most as u64;
-                indices
-                    .try_reserve_exact(most)
-                    .map_err(|_| Error::TooLong { entries, limit: MOST_LISTED })?;
-                indices.extend(blocks().flat_map(of_block));
-                Ok(Share::Listed(indices))
-            }
+            Self::Cyclic(block) => Ok(Share::dealt(block.unwrap_or(1), coordinate, processes, length)),
         }
     }
 }
-
-/// The largest number of indices that a list in memory can have.
-const MOST_LISTED: u64 = isize::MAX as u64 / size_of::<usize>() as u64;
 
 fn refused(argument: String, value: usize, requirement: String) -> Error {
     Error::Argument { argument, value: value as i128, requirement }

@@ -17,7 +17,7 @@ use core::slice;
 pub use self::{
     arguments::{ArgumentReader, ConstructorKind},
     constructor::{Constructor, Datatype, Distributed, Subdimension},
-    distribution::{ArrayOrder, Distribution, Share},
+    distribution::{ArrayOrder, Blocks, Distribution, Share},
     packing::{Buckets, Packing, Purpose, WrittenOut},
     text::CallsError,
 };

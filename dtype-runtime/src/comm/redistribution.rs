@@ -1,10 +1,11 @@
 //! Redistributions: a global array moves from one distribution over the ranks to another.
 //!
-//! All ranks tell all others which parts they have (`MPI_Allgatherv`). From then on each rank knows what it
-//! sends to whom, and what it receives. One message goes to each rank that needs elements of this one;
-//! elements that stay are copied without MPI.
+//! If the ranks of a grid divide the array by one rule before and one after, they agree on both by a
+//! reduction, and each rank computes from the rules what it sends to whom, and what it receives. Otherwise,
+//! all ranks tell all others which parts they have (`MPI_Allgatherv`). One message goes to each rank that
+//! needs elements of this one; elements that stay are copied without MPI.
 
-use std::{os::raw::c_int, sync::Arc};
+use std::{array, os::raw::c_int, sync::Arc};
 
 use super::{
     Comm, Handle, Pending,
@@ -14,7 +15,7 @@ use crate::{
     Error, MpiDatatype, Result,
     layout::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed,
-        distributed::{IndexSet, OwnPart, Positions, Whole},
+        distributed::{Grid, IndexSet, OwnPart, Positions, Whole},
         shapes::refused,
         source::Place,
     },
@@ -70,54 +71,60 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         let (companion, tag) = companion(mpi, raw, 1)?;
         let rank = communicator.rank();
         let own = from.parts().and_then(|from| Ok([from, to.parts()?]));
+        let grids = own.as_ref().ok().and_then(|_| Some([from.grid()?, to.grid()?]));
+        let grids =
+            grids.filter(|[from, to]| (from.rank, to.rank, from.gsizes()) == (rank, rank, to.gsizes()));
+        let dimensions = D as u64;
+        let told = [failed(&own, rank), u64::from(grids.is_none()), dimensions, !dimensions];
+        let [failure, has_parts, most_dimensions, fewest] = most(communicator, told)?;
         // A rank with an error tells the others, so that none waits for its messages.
-        let told = own.as_ref().map_or_else(|_| vec![FAILED], numbers);
-        let told = communicator.all_gather(&told)?;
+        let own = succeeded(own, failure)?;
+        let may_agree = has_parts == 0 && most_dimensions == !fewest;
+        let divided = match grids.filter(|_| may_agree) {
+            Some(grids) if agree(communicator, &grids)? => Divided::ByGrids(grids),
+            _ => Divided::ByParts(Parts::read(&communicator.all_gather(&numbers(&own))?)?),
+        };
         let peer = |rank| Address { communicator: companion.communicator, rank: rank as c_int, tag };
-        let made = own.and_then(|own| {
-            Self::plan(own, &Parts::read(&told)?, [rank, ranks], Moves::on(Arc::clone(&companion)), peer)
-        });
-        let has_failed = communicator.all_gather(&made.is_err())?;
-        let made = made?;
-        has_failed.iter().position(|has_failed| *has_failed).map_or(Ok(made), |rank| Err(elsewhere(rank)))
+        let made = Self::plan(own, &divided, [rank, ranks], Moves::on(Arc::clone(&companion)), peer);
+        let [failure] = most(communicator, [failed(&made, rank)])?;
+        succeeded(made, failure)
     }
 
     /// Plans the messages of this rank, and the copies within it.
     fn plan(
         [from, to]: [Vec<OwnPart<D>>; 2],
-        all: &Parts<D>,
+        divided: &Divided<D>,
         [own, ranks]: [usize; 2],
         mut moves: Moves<T, D>,
         peer: impl Fn(usize) -> Address,
     ) -> Result<Self> {
-        for (j, destination) in all.to[own].iter().enumerate() {
-            covered_once(&all.from, destination, own, j)?;
-        }
+        let [mut sent, mut received] = divided.shared(own, ranks)?;
         let whole = |parts: Vec<OwnPart<D>>| {
             parts.into_iter().map(|OwnPart { local, .. }| Whole::new(local)).collect::<Result<Vec<_>, _>>()
         };
         let (from, to) = (whole(from)?, whole(to)?);
-        let piece = |arrays: &[Whole<T, D>], array: usize, positions: Positions<D>| {
+        let piece = |arrays: &[Whole<T, D>], array: usize, positions: &Positions<D>| {
             let layout = positions.layout(&arrays[array].array)?;
             Ok::<_, Error>(Piece { array: Some(array), layout })
         };
-        for (i, j, [ours, theirs]) in common(&all.from[own], &all.to[own]) {
-            moves.copies.push([piece(&from, i, ours)?, piece(&to, j, theirs)?]);
-        }
         // Each rank begins with its neighbours, so that not all wait for the same one.
-        for step in 1..ranks {
-            let (target, origin) = ((own + step) % ranks, (own + ranks - step) % ranks);
-            let sent = common(&all.from[own], &all.to[target]);
-            let sent = sent.map(|(i, _, [ours, _])| piece(&from, i, ours)).collect::<Result<Vec<_>, _>>()?;
-            if !sent.is_empty() {
-                moves.sends.push(Message { peer: peer(target), pieces: sent });
+        sent.sort_by_key(|shared| (shared.rank + ranks - own) % ranks);
+        received.sort_by_key(|shared| (own + ranks - shared.rank) % ranks);
+        for Shared { rank, elements } in &sent {
+            if *rank == own {
+                for Common { before, after, positions: [source, destination] } in elements {
+                    moves.copies.push([piece(&from, *before, source)?, piece(&to, *after, destination)?]);
+                }
+                continue;
             }
-            let received = common(&all.from[origin], &all.to[own]);
-            let received = received.map(|(_, j, [_, ours])| piece(&to, j, ours));
-            let received = received.collect::<Result<Vec<_>, _>>()?;
-            if !received.is_empty() {
-                moves.receives.push(Message { peer: peer(origin), pieces: received });
-            }
+            let pieces = elements.iter().map(|common| piece(&from, common.before, &common.positions[0]));
+            moves.sends.push(Message { peer: peer(*rank), pieces: pieces.collect::<Result<Vec<_>, _>>()? });
+        }
+        for Shared { rank, elements } in received.iter().filter(|shared| shared.rank != own) {
+            let pieces = elements.iter().map(|common| piece(&to, common.after, &common.positions[1]));
+            moves
+                .receives
+                .push(Message { peer: peer(*rank), pieces: pieces.collect::<Result<Vec<_>, _>>()? });
         }
         Ok(Self { from, to, moves })
     }
@@ -249,8 +256,30 @@ fn same_number(what: &str, found: usize, parts: usize) -> Result {
     Err(refused("Redistribution", format!("the number of {what}"), found as i128, requirement))
 }
 
-/// The first number of a rank whose parts have a mistake.
-const FAILED: u64 = u64::MAX;
+/// Returns the largest of each number of all ranks.
+fn most<C: Handle, const N: usize>(communicator: &Comm<C>, numbers: [u64; N]) -> Result<[u64; N]> {
+    communicator.all_reduce(&numbers, |one, two| array::from_fn(|i| one[i].max(two[i])))
+}
+
+/// Returns 0, or a number for this rank if it has an error. The number of the lowest rank is the largest.
+fn failed<T>(result: &Result<T>, rank: usize) -> u64 {
+    if result.is_ok() { 0 } else { u64::MAX - rank as u64 }
+}
+
+/// Returns the result of this rank, or an error if another rank `failed`.
+fn succeeded<T>(result: Result<T>, failed: u64) -> Result<T> {
+    let made = result?;
+    if failed == 0 { Ok(made) } else { Err(elsewhere((u64::MAX - failed) as usize)) }
+}
+
+/// Returns `true` if all ranks have the same rules. All ranks must make this call.
+fn agree<C: Handle, const D: usize>(communicator: &Comm<C>, grids: &[Grid<D>; 2]) -> Result<bool> {
+    // The largest complement is that of the least number.
+    let numbers: Vec<u64> =
+        grids.iter().flat_map(Grid::numbers).flat_map(|number| [number, !number]).collect();
+    let most = communicator.all_reduce(&numbers, |one, two| *one.max(two))?;
+    Ok(most == numbers)
+}
 
 /// Returns the parts of a rank as numbers: the number of dimensions, the numbers of parts before and after,
 /// and for each part the sizes of the global array and the indices.
@@ -259,9 +288,66 @@ fn numbers<const D: usize>(own: &[Vec<OwnPart<D>>; 2]) -> Vec<u64> {
     numbers.extend(own.iter().map(|parts| parts.len() as u64));
     for OwnPart { part, .. } in own.iter().flatten() {
         numbers.extend(part.gsizes.map(|size| size as u64));
-        part.write(&mut numbers);
+        numbers.extend(part.numbers());
     }
     numbers
+}
+
+/// The elements that parts before and after have in common.
+struct Common<const D: usize> {
+    /// The number of the part of the source.
+    before: usize,
+    /// The number of the part of the destination.
+    after: usize,
+    /// The positions of the elements in both.
+    positions: [Positions<D>; 2],
+}
+
+/// The elements that this rank sends to a rank, or receives from it: at least one.
+struct Shared<const D: usize> {
+    rank: usize,
+    elements: Vec<Common<D>>,
+}
+
+/// The division of the array among all ranks, as far as each rank knows it.
+enum Divided<const D: usize> {
+    /// The rules before and after.
+    ByGrids([Grid<D>; 2]),
+    ByParts(Parts<D>),
+}
+
+impl<const D: usize> Divided<D> {
+    /// Returns the elements that rank `own` sends to each rank, and those that it receives from each.
+    fn shared(&self, own: usize, ranks: usize) -> Result<[Vec<Shared<D>>; 2]> {
+        match self {
+            Self::ByGrids([from, to]) => {
+                let only = |rank, positions| Shared {
+                    rank,
+                    elements: vec![Common { before: 0, after: 0, positions }],
+                };
+                let sent = from.peers(to, ranks);
+                let received = to.peers(from, ranks);
+                // No two ranks of a grid have one element. Those beyond the communicator have none.
+                let found = received.iter().map(|(_, [ours, _])| ours.count()).fold(0, u128::saturating_add);
+                covered(to.count(), found, own, 0)?;
+                let sent = sent.into_iter().map(|(rank, positions)| only(rank, positions));
+                let received = received.into_iter().map(|(rank, [ours, theirs])| only(rank, [theirs, ours]));
+                Ok([sent.collect(), received.collect()])
+            }
+            Self::ByParts(Parts { from, to }) => {
+                for (number, destination) in to[own].iter().enumerate() {
+                    covered_once(from, destination, own, number)?;
+                }
+                let shared = |before: &[IndexSet<D>], after: &[IndexSet<D>], rank| {
+                    let elements: Vec<_> = common(before, after).collect();
+                    (!elements.is_empty()).then_some(Shared { rank, elements })
+                };
+                let sent = (0..ranks).filter_map(|rank| shared(&from[own], &to[rank], rank));
+                let received = (0..ranks).filter_map(|rank| shared(&from[rank], &to[own], rank));
+                Ok([sent.collect(), received.collect()])
+            }
+        }
+    }
 }
 
 /// The parts of all ranks before and after, in the order of the ranks.
@@ -275,9 +361,6 @@ impl<const D: usize> Parts<D> {
     fn read(told: &[Vec<u64>]) -> Result<Self> {
         let (mut gsizes, mut all) = (None, Self { from: Vec::new(), to: Vec::new() });
         for (rank, numbers) in told.iter().enumerate() {
-            if numbers.first() == Some(&FAILED) {
-                return Err(elsewhere(rank));
-            }
             let malformed = || Error::Message {
                 from: Some(rank as i32),
                 reason: "its parts are those of another version of the library".into(),
@@ -320,15 +403,17 @@ impl<const D: usize> Parts<D> {
     }
 }
 
-/// Returns the elements that parts before and after have in common, with the numbers of the parts. They are
-/// in the order of the parts before and then after: that of the pieces of a message, on both sides.
+/// Returns the elements that parts before and after have in common, in the order of the parts before and then
+/// after: that of the pieces of a message, on both sides.
 fn common<'a, const D: usize>(
     before: &'a [IndexSet<D>],
     after: &'a [IndexSet<D>],
-) -> impl Iterator<Item = (usize, usize, [Positions<D>; 2])> + 'a {
-    before.iter().enumerate().flat_map(move |(i, source)| {
+) -> impl Iterator<Item = Common<D>> + 'a {
+    before.iter().enumerate().flat_map(move |(before, source)| {
         let after = after.iter().enumerate();
-        after.filter_map(move |(j, destination)| Some((i, j, source.common(destination)?)))
+        after.filter_map(move |(after, destination)| {
+            Some(Common { before, after, positions: source.common(destination)? })
+        })
     })
 }
 
@@ -351,7 +436,11 @@ fn covered_once<const D: usize>(
         }
     }
     let found = sources.iter().map(|(_, part)| part.count()).fold(0, u128::saturating_add);
-    let count = destination.count();
+    covered(destination.count(), found, own, number)
+}
+
+/// Checks that all of the `count` elements of a part have been found in parts of the source.
+fn covered(count: u128, found: u128, own: usize, number: usize) -> Result {
     if found == count {
         return Ok(());
     }

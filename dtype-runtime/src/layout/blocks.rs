@@ -3,12 +3,12 @@
 
 use std::{array, ops::Range};
 
-use dtype_core::{ArrayOrder, Distribution};
+use dtype_core::{ArrayOrder, Share};
 
 use super::{
-    distributed::{Distributed, OwnPart},
+    distributed::{Distributed, Division, Grid, OwnPart},
     halo::Halo,
-    shapes::{Darray, consecutive, refused},
+    shapes::refused,
 };
 use crate::Error;
 
@@ -98,43 +98,28 @@ impl<const D: usize> Part<D> {
         self
     }
 
-    /// Returns the coordinates of the rank in the grid, or `None` if the rank is beyond the grid.
-    fn coordinates(&self) -> Option<[usize; D]> {
-        let mut rest = self.rank;
-        let mut coordinates = [0; D];
-        for (coordinate, length) in coordinates.iter_mut().zip(self.grid).rev() {
-            *coordinate = rest.checked_rem(length)?;
-            rest /= length;
-        }
-        (rest == 0).then_some(coordinates)
+    /// Returns the rule by which the grid divides the array.
+    fn rule(&self) -> Grid<D> {
+        let dimensions = array::from_fn(|k| Division {
+            length: self.array[k],
+            ranks: self.grid[k],
+            block: self.blocks.map(|blocks| blocks[k]),
+        });
+        Grid { rank: self.rank, dimensions }
     }
 
-    /// Returns the own indices in dimension `k`.
-    fn dealt(&self, k: usize) -> Dealt {
-        let Some(coordinate) = self.coordinates().and_then(|coordinates| coordinates.get(k).copied()) else {
-            return Dealt { start: 0, size: 1, cycle: 1, length: 0 };
-        };
-        let (length, ranks) = (self.array[k], self.grid[k]);
-        match self.blocks {
-            None => {
-                let (least, more) = (length / ranks, length % ranks);
-                let start = coordinate * least + coordinate.min(more);
-                let size = least + usize::from(coordinate < more);
-                Dealt { start, size, cycle: usize::MAX, length: start + size }
-            }
-            Some(blocks) => {
-                let size = blocks[k].max(1);
-                let (start, cycle) = (coordinate.saturating_mul(size), size.saturating_mul(ranks));
-                Dealt { start, size, cycle, length }
-            }
-        }
+    /// Returns the own indices in dimension `k`; none if there is no such dimension, or if the rank is beyond
+    /// the grid.
+    fn share(&self, k: usize) -> Share {
+        let shares = self.rule().shares();
+        shares.and_then(|shares| shares.get(k).copied()).unwrap_or(Share::consecutive(0, 0))
     }
 
     /// Returns the global indices of the own elements in dimension `k`, in ascending order; none if there is
     /// no such dimension.
     pub fn indices(&self, k: usize) -> impl Iterator<Item = usize> + use<D> {
-        let dealt = self.dealt(k);
-        (0..dealt.count()).map(move |position| dealt.at(position))
+        let share = self.share(k);
+        (0..share.count).map(move |position| share.at(position))
     }
 
     /// Returns the ranges of the global indices of the own elements. Those of a [cyclic](Self::cyclic) part
@@ -142,8 +127,8 @@ impl<const D: usize> Part<D> {
     /// [`indices`](Self::indices) returns the own ones.
     pub fn ranges(&self) -> [Range<usize>; D] {
         array::from_fn(|k| {
-            let dealt = self.dealt(k);
-            dealt.count().checked_sub(1).map_or(0..0, |last| dealt.start..dealt.at(last) + 1)
+            let share = self.share(k);
+            share.count.checked_sub(1).map_or(0..0, |last| share.start..share.at(last) + 1)
         })
     }
 
@@ -151,7 +136,7 @@ impl<const D: usize> Part<D> {
     pub fn local(&self) -> [usize; D] {
         array::from_fn(|k| {
             let [below, above] = self.widths[k];
-            self.dealt(k).count().saturating_add(below).saturating_add(above)
+            self.share(k).count.saturating_add(below).saturating_add(above)
         })
     }
 
@@ -159,7 +144,7 @@ impl<const D: usize> Part<D> {
     pub fn own(&self) -> [Range<usize>; D] {
         array::from_fn(|k| {
             let [below, _] = self.widths[k];
-            below..below.saturating_add(self.dealt(k).count())
+            below..below.saturating_add(self.share(k).count)
         })
     }
 
@@ -167,10 +152,31 @@ impl<const D: usize> Part<D> {
     /// index of a ghost cell gives the nearest own element.)
     pub fn global(&self, local: [usize; D]) -> [usize; D] {
         array::from_fn(|k| {
-            let (dealt, [below, _]) = (self.dealt(k), self.widths[k]);
+            let (share, [below, _]) = (self.share(k), self.widths[k]);
             let position = local[k].saturating_sub(below);
-            dealt.count().checked_sub(1).map_or(0, |last| dealt.at(position.min(last)))
+            share.count.checked_sub(1).map_or(0, |last| share.at(position.min(last)))
         })
+    }
+
+    /// Returns the ranks that get elements of this rank if the array moves from this part to the part `to`,
+    /// and the number of elements for each. Those that stay are the own rank's. So one process tells how many
+    /// messages [`redistribute`](crate::Comm::redistribute) sends among any number of ranks.
+    ///
+    /// ```
+    /// use dtype_runtime::layout::Part;
+    ///
+    /// // Rank 1 of 4: from blocks of 2 of 20 indices, dealt out in turn, to blocks of 3.
+    /// let part = Part::of(1, [20], [4]).cyclic([2]);
+    /// assert_eq!(part.indices(0).collect::<Vec<_>>(), [2, 3, 10, 11, 18, 19]);
+    /// assert_eq!(part.peers(&Part::of(1, [20], [4]).cyclic([3])), [(0, 1), (1, 1), (2, 2), (3, 2)]);
+    /// // From 65,536 ranks to as many, 2³¹ indices.
+    /// let [from, to] = [64, 100].map(|block| Part::of(7, [1 << 31], [1 << 16]).cyclic([block]));
+    /// let peers = from.peers(&to);
+    /// assert_eq!(peers.iter().map(|(_, elements)| elements).sum::<u128>(), 1 << 15);
+    /// ```
+    pub fn peers(&self, to: &Self) -> Vec<(usize, u128)> {
+        let peers = self.rule().peers(&to.rule(), to.ranks);
+        peers.into_iter().map(|(rank, [ours, _])| (rank, ours.count())).collect()
     }
 
     /// Returns a local array whose elements are `value`, ghost cells included: its elements in the order of
@@ -213,41 +219,13 @@ impl<const D: usize> Distributed<D> for Part<D> {
                 requirement,
             ));
         }
-        if self.coordinates().is_none() {
-            return Ok(Vec::new());
-        }
-        let shares = match self.blocks {
-            None => self.ranges().map(|Range { start, end }| consecutive(start, end - start)).into(),
-            Some(blocks) => {
-                let distributions = blocks.map(|size| Distribution::Cyclic(Some(size)));
-                Darray { distributions, ..Darray::blocks(self.rank, self.array, self.grid) }.shares()?
-            }
-        };
+        let Some(shares) = self.rule().shares() else { return Ok(Vec::new()) };
         let starts = self.widths.map(|[below, _]| below);
         Ok(vec![OwnPart::new(self.array, shares, self.local(), starts, self.order)])
     }
-}
 
-/// The indices of a rank in one dimension: `size` of each `cycle` indices from `start` on, up to `length`.
-#[derive(Clone, Copy)]
-struct Dealt {
-    start: usize,
-    /// At least 1, unless `start` is `length`.
-    size: usize,
-    cycle: usize,
-    length: usize,
-}
-
-impl Dealt {
-    /// Returns the number of indices.
-    fn count(self) -> usize {
-        let left = self.length.saturating_sub(self.start);
-        left / self.cycle * self.size + (left % self.cycle).min(self.size)
-    }
-
-    /// Returns the index at a position, which is less than [`count`](Self::count).
-    fn at(self, position: usize) -> usize {
-        self.start + position / self.size * self.cycle + position % self.size
+    fn grid(&self) -> Option<Grid<D>> {
+        Some(self.rule())
     }
 }
 
@@ -283,6 +261,47 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The elements that go to each rank are those of a search, also in grids of other shapes and sizes, and
+    /// among fewer ranks than a grid has places.
+    #[test]
+    fn peers_are_those_of_a_search() {
+        let array = [13, 8];
+        let parts = |rank: usize| {
+            let of = move |grid, blocks: Option<[usize; 2]>| {
+                let part = Part::of(rank, array, grid).ghosts(rank);
+                blocks.map_or(part, |blocks| part.cyclic(blocks))
+            };
+            [
+                of([1, 1], None),
+                of([3, 2], None),
+                of([2, 4], Some([2, 1])),
+                of([6, 1], Some([1, 3])),
+                of([2, 3], Some([5, 2])),
+                of([1, 7], Some([20, 2])),
+            ]
+        };
+        let elements = |part: &Part<2>| -> Vec<[usize; 2]> {
+            part.indices(0).flat_map(|i| part.indices(1).map(move |j| [i, j])).collect()
+        };
+        for rank in 0..9 {
+            for from in parts(rank) {
+                let own = elements(&from);
+                for (i, to) in parts(rank).iter().enumerate() {
+                    let to = to.among(6);
+                    let searched = (0..6).map(|other| {
+                        let theirs = elements(&parts(other)[i]);
+                        (other, own.iter().filter(|element| theirs.contains(element)).count() as u128)
+                    });
+                    let searched: Vec<_> = searched.filter(|(_, count)| *count > 0).collect();
+                    assert_eq!(from.peers(&to), searched, "{from:?} {to:?}");
+                }
+            }
+        }
+        // Nobody has an element of a grid without places.
+        assert_eq!(Part::of(0, [4], [1]).peers(&Part::of(0, [4], [0])), []);
+        assert_eq!(Part::of(0, [4], [0]).peers(&Part::of(0, [4], [1])), []);
     }
 
     #[test]

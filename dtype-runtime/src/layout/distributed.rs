@@ -3,10 +3,11 @@
 
 use std::array;
 
-use dtype_core::{ArrayOrder, Share, gcd};
+use dtype_core::{ArrayOrder, Distribution, Share};
 
 use super::{
     dynamic::DynamicLayout,
+    indices::{Indices, Steps, common},
     region::Region,
     shapes::{Darray, Subarray, consecutive, one, refused},
     source::Place,
@@ -29,6 +30,12 @@ pub trait Distributed<const D: usize> {
     /// `Argument` if a part is not within the array.
     #[doc(hidden)]
     fn parts(&self) -> Result<Vec<OwnPart<D>>, Error>;
+
+    /// Returns the rule that gives the only part, if there is one. The parts must be right.
+    #[doc(hidden)]
+    fn grid(&self) -> Option<Grid<D>> {
+        None
+    }
 }
 
 /// A box of a global array that lies within a larger local array.
@@ -63,18 +70,12 @@ impl<const D: usize> OwnPart<D> {
     /// the local array, and `starts` the first index of the part there.
     pub(super) fn new(
         gsizes: [usize; D],
-        shares: Vec<Share>,
+        shares: [Share; D],
         sizes: [usize; D],
         starts: [usize; D],
         order: ArrayOrder,
     ) -> Self {
-        let mut indices = shares.into_iter().map(|share| match share {
-            Share::Strided { start, count, step } => Indices::Strided { start, count, step: step.max(1) },
-            Share::Listed(indices) => Indices::Listed(indices),
-        });
-        let indices = array::from_fn(|_| indices.next().expect("there is a share for each dimension"));
-        let part = IndexSet { gsizes, indices: Positions(indices) };
-        Self { part, local: LocalArray { sizes, starts, order } }
+        Self { part: IndexSet { gsizes, shares }, local: LocalArray { sizes, starts, order } }
     }
 }
 
@@ -158,149 +159,17 @@ impl<T: MpiDatatype, const D: usize> Local<T, D> {
     }
 }
 
-/// A part of a global array: some indices of each dimension.
+/// A part of a global array: a share of each dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSet<const D: usize> {
     pub(crate) gsizes: [usize; D],
-    indices: Positions<D>,
-}
-
-/// Indices of a dimension, in ascending order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Indices {
-    /// `count` indices from `start` on, `step` apart; `step` is not 0.
-    Strided {
-        start: usize,
-        count: usize,
-        step: usize,
-    },
-    Listed(Vec<usize>),
-}
-
-impl Indices {
-    fn count(&self) -> usize {
-        match self {
-            Self::Strided { count, .. } => *count,
-            Self::Listed(indices) => indices.len(),
-        }
-    }
-
-    /// Returns the index at a position.
-    fn at(&self, position: usize) -> usize {
-        match self {
-            Self::Strided { start, step, .. } => start + position * step,
-            Self::Listed(indices) => indices[position],
-        }
-    }
-
-    /// Returns the position of an index.
-    fn position(&self, index: usize) -> Option<usize> {
-        match self {
-            Self::Strided { start, count, step } => {
-                let position = index.checked_sub(*start).filter(|from| from % step == 0)? / step;
-                (position < *count).then_some(position)
-            }
-            Self::Listed(indices) => indices.binary_search(&index).ok(),
-        }
-    }
-
-    /// Returns the positions of the common indices in both lists. Those of two progressions are progressions,
-    /// too.
-    fn common(&self, other: &Self) -> [Self; 2] {
-        match (self, other) {
-            (
-                Self::Strided { start: a, count: m, step: s },
-                Self::Strided { start: b, count: n, step: t },
-            ) => {
-                let none = || [Self::of(Vec::new()), Self::of(Vec::new())];
-                if *m == 0 || *n == 0 {
-                    return none();
-                }
-                let last = (a + (m - 1) * s).min(b + (n - 1) * t);
-                // If the least common multiple is not a `usize`, there is one common index at most.
-                let common = (s / gcd(*s, *t)).saturating_mul(*t);
-                // The first index of the first progression that is not before the second one.
-                let skipped = b.saturating_sub(*a).div_ceil(*s);
-                if skipped >= *m || self.at(skipped) > last {
-                    return none();
-                }
-                // From there on, i steps lead to an index of the second one: i · s ≡ b − index (mod t).
-                let (index, modulus) = (self.at(skipped) as u128, *t as u128);
-                let missing = (*b as u128 + modulus - index % modulus) % modulus;
-                let Some(steps) = multiple(*s as u128, missing, modulus) else { return none() };
-                let first = skipped.saturating_add(steps as usize);
-                if first >= *m || self.at(first) > last {
-                    return none();
-                }
-                let index = self.at(first);
-                let count = 1 + (last - index) / common;
-                [
-                    Self::Strided { start: first, count, step: common / s },
-                    Self::Strided { start: (index - b) / t, count, step: common / t },
-                ]
-            }
-            _ if self.count() > other.count() => {
-                let [theirs, ours] = other.common(self);
-                [ours, theirs]
-            }
-            _ => {
-                let common = (0..self.count()).filter_map(|i| Some((i, other.position(self.at(i))?)));
-                let (ours, theirs) = common.unzip();
-                [Self::of(ours), Self::of(theirs)]
-            }
-        }
-    }
-
-    /// Returns ascending indices, as strided ones if they are.
-    fn of(indices: Vec<usize>) -> Self {
-        let (start, count) = (indices.first().copied().unwrap_or(0), indices.len());
-        let step = if count > 1 { indices[1] - indices[0] } else { 1 };
-        if indices.windows(2).all(|pair| pair[1] - pair[0] == step) {
-            Self::Strided { start, count, step }
-        } else {
-            Self::Listed(indices)
-        }
-    }
-
-    /// Appends numbers from which [`read`](Self::read) makes the indices again.
-    fn write(&self, numbers: &mut Vec<u64>) {
-        match self {
-            Self::Strided { start, count, step } => {
-                numbers.extend([0, *start as u64, *count as u64, *step as u64]);
-            }
-            Self::Listed(indices) => {
-                numbers.extend([1, indices.len() as u64]);
-                numbers.extend(indices.iter().map(|index| *index as u64));
-            }
-        }
-    }
-
-    /// Reads the indices of a dimension of this length; `None` if the numbers are not those of indices.
-    fn read(numbers: &mut impl Iterator<Item = u64>, length: usize) -> Option<Self> {
-        let mut number = || usize::try_from(numbers.next()?).ok();
-        match number()? {
-            0 => {
-                let start = number()?;
-                let count = number()?;
-                let step = number()?;
-                let last = count.saturating_sub(1).checked_mul(step)?.checked_add(start)?;
-                (step > 0 && (count == 0 || last < length)).then_some(Self::Strided { start, count, step })
-            }
-            1 => {
-                let count = number().filter(|count| *count <= length)?;
-                let indices = (0..count).map(|_| number()).collect::<Option<Vec<_>>>()?;
-                let ascend = indices.windows(2).all(|pair| pair[0] < pair[1]);
-                (ascend && indices.last().is_none_or(|last| *last < length)).then_some(Self::Listed(indices))
-            }
-            _ => None,
-        }
-    }
+    shares: [Share; D],
 }
 
 impl<const D: usize> IndexSet<D> {
     /// Returns the number of elements.
     pub(crate) fn count(&self) -> u128 {
-        self.indices.count()
+        product(self.shares.map(|share| share.count))
     }
 
     /// Returns the positions in both parts of the elements that they have in common, or `None` if there are
@@ -309,41 +178,49 @@ impl<const D: usize> IndexSet<D> {
         if self.count() == 0 || other.count() == 0 {
             return None;
         }
-        let both: [_; D] = array::from_fn(|k| self.indices.0[k].common(&other.indices.0[k]));
-        if both.iter().any(|[ours, _]| ours.count() == 0) {
-            return None;
-        }
-        let side = |i: usize| Positions(array::from_fn(|k: usize| both[k][i].clone()));
-        Some([side(0), side(1)])
+        let both = array::from_fn(|k| common(&self.shares[k], &other.shares[k]));
+        Positions::of_both(&both)
     }
 
     /// Returns the positions of all elements.
     fn all(&self) -> Positions<D> {
-        Positions(array::from_fn(|k| {
-            let count = self.indices.0[k].count();
-            Indices::Strided { start: 0, count, step: 1 }
-        }))
+        Positions(self.shares.map(|share| consecutive(0, share.count)))
     }
 
     /// Returns the layout of the part within the global array, in row-major order.
     fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let whole = LocalArray { sizes: self.gsizes, starts: [0; D], order: ArrayOrder::RowMajor };
-        self.indices.layout(&whole)
+        Positions(self.shares.map(Indices::from)).layout(&whole)
     }
 
-    /// Appends numbers from which [`read`](Self::read) makes the part again.
-    pub(crate) fn write(&self, numbers: &mut Vec<u64>) {
-        self.indices.0.iter().for_each(|indices| indices.write(numbers));
+    /// Returns numbers from which [`read`](Self::read) makes the part again.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let shares = self.shares.iter();
+        let numbers = shares.flat_map(|share| [share.start, share.block, share.step, share.count]);
+        numbers.map(|number| number as u64)
     }
 
     /// Reads a part of an array; `None` if the numbers are not those of a part.
     pub(crate) fn read(numbers: &mut impl Iterator<Item = u64>, gsizes: [usize; D]) -> Option<Self> {
-        let mut all = [const { Indices::Listed(Vec::new()) }; D];
-        for (indices, length) in all.iter_mut().zip(gsizes) {
-            *indices = Indices::read(numbers, length)?;
+        let mut shares = [Share::consecutive(0, 0); D];
+        for (share, length) in shares.iter_mut().zip(gsizes) {
+            let mut number = || usize::try_from(numbers.next()?).ok();
+            *share = Share { start: number()?, block: number()?, step: number()?, count: number()? };
+            if share.block == 0 || share.step < share.block {
+                return None;
+            }
+            if let Some(last) = share.count.checked_sub(1) {
+                let ahead = (last / share.block).checked_mul(share.step)?.checked_add(last % share.block)?;
+                share.start.checked_add(ahead).filter(|last| *last < length)?;
+            }
         }
-        Some(Self { gsizes, indices: Positions(all) })
+        Some(Self { gsizes, shares })
     }
+}
+
+/// Returns the number of elements with these numbers of indices in each dimension.
+fn product(counts: impl IntoIterator<Item = usize>) -> u128 {
+    counts.into_iter().fold(1, |product: u128, count| product.saturating_mul(count as u128))
 }
 
 /// Elements of an array or a part of one, by their positions in each dimension.
@@ -351,34 +228,158 @@ impl<const D: usize> IndexSet<D> {
 pub struct Positions<const D: usize>([Indices; D]);
 
 impl<const D: usize> Positions<D> {
+    /// Returns the positions of elements in two parts, given by those in each dimension; `None` if there are
+    /// none.
+    fn of_both(both: &[[Indices; 2]; D]) -> Option<[Self; 2]> {
+        let has_elements = both.iter().all(|[ours, _]| ours.count() > 0);
+        has_elements.then(|| [0, 1].map(|side| Self(array::from_fn(|k| both[k][side].clone()))))
+    }
+
     /// Returns the number of elements.
     pub(crate) fn count(&self) -> u128 {
-        self.0.iter().fold(1, |count, indices| count.saturating_mul(indices.count() as u128))
+        product(self.0.iter().map(Indices::count))
     }
 
     /// Returns `true` if both have an element in common. They must be positions in one part.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(one, two)| one.common(two)[0].count() > 0)
+        self.0.iter().zip(&other.0).all(|(one, two)| one.meet(two))
     }
 
     /// Returns the layout of the elements in the local array of their part. They are packed in row-major
     /// order, whatever the order of the array is.
     pub(crate) fn layout<T: MpiDatatype>(&self, local: &LocalArray<D>) -> Result<DynamicLayout<T, D>, Error> {
-        one(local.sizes, ArrayOrder::RowMajor, |k| match (&self.0[k], local.starts[k]) {
-            (Indices::Strided { start, count, step }, first) => {
-                Share::Strided { start: first + start, count: *count, step: *step }
+        one(local.sizes, ArrayOrder::RowMajor, |k| self.0[k].clone().moved(local.starts[k]))
+    }
+}
+
+/// The rule by which the ranks of a grid divide a global array, and a rank. The ranks are in row-major order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid<const D: usize> {
+    pub(crate) rank: usize,
+    pub(super) dimensions: [Division; D],
+}
+
+/// The rule by which the ranks along a dimension of a grid divide the indices of this dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// The number of indices.
+    pub length: usize,
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The length of the blocks that are dealt out in turn; `None` if each rank has one block, and the first
+    /// ones have one index more if the length is no multiple of the number of ranks.
+    pub block: Option<usize>,
+}
+
+impl Division {
+    /// Returns the indices of the rank with this coordinate, which is less than the number of ranks.
+    pub(super) fn share(&self, coordinate: usize) -> Share {
+        let Self { length, ranks, block } = *self;
+        if let Some(block) = block {
+            return Share::dealt(block, coordinate, ranks, length);
+        }
+        let (least, more) = (length / ranks, length % ranks);
+        let start = coordinate * least + coordinate.min(more);
+        Share::consecutive(start, least + usize::from(coordinate < more))
+    }
+}
+
+impl<const D: usize> Grid<D> {
+    /// Returns the lengths of the dimensions of the global array.
+    pub(crate) fn gsizes(&self) -> [usize; D] {
+        self.dimensions.map(|division| division.length)
+    }
+
+    /// Returns the coordinates of the rank, or `None` if the rank is beyond the grid.
+    fn coordinates(&self) -> Option<[usize; D]> {
+        let mut rest = self.rank;
+        let mut coordinates = [0; D];
+        for (coordinate, division) in coordinates.iter_mut().zip(&self.dimensions).rev() {
+            *coordinate = rest.checked_rem(division.ranks)?;
+            rest /= division.ranks;
+        }
+        (rest == 0).then_some(coordinates)
+    }
+
+    /// Returns the rank's share of each dimension, or `None` if the rank is beyond the grid.
+    pub(super) fn shares(&self) -> Option<[Share; D]> {
+        let coordinates = self.coordinates()?;
+        Some(array::from_fn(|k| self.dimensions[k].share(coordinates[k])))
+    }
+
+    /// Returns the number of elements of the rank.
+    pub(crate) fn count(&self) -> u128 {
+        self.shares().map_or(0, |shares| product(shares.map(|share| share.count)))
+    }
+
+    /// Returns the ranks less than `ranks` that have elements of this rank if `other` divides the array, and
+    /// the positions of these elements, in the part of this rank and in that of the other one. Their order is
+    /// that of the ranks.
+    ///
+    /// Each dimension is divided independently of the others, so this takes as many steps as there are ranks
+    /// along each dimension, and one for each rank that is returned.
+    pub(crate) fn peers(&self, other: &Self, ranks: usize) -> Vec<(usize, [Positions<D>; 2])> {
+        let Some(own) = self.shares() else { return Vec::new() };
+        if other.dimensions.iter().any(|division| division.ranks == 0) {
+            return Vec::new();
+        }
+        // The distance between the ranks of neighbouring coordinates.
+        let mut distances = [1usize; D];
+        for k in (1..D).rev() {
+            distances[k - 1] = distances[k].saturating_mul(other.dimensions[k].ranks);
+        }
+        let along: [Vec<(usize, [Indices; 2])>; D] = array::from_fn(|k| {
+            let division = &other.dimensions[k];
+            let steps = Steps::new(own[k].step, division.share(0).step);
+            let coordinates = 0..ranks.div_ceil(distances[k]).min(division.ranks);
+            let shared = coordinates.map(|coordinate| {
+                let both = steps.common(&own[k], &division.share(coordinate));
+                (coordinate.saturating_mul(distances[k]), both)
+            });
+            shared.filter(|(_, [ours, _])| ours.count() > 0).collect()
+        });
+        let all = along.iter().map(Vec::len).product();
+        let peers = (0..all).filter_map(|mut number: usize| {
+            let mut chosen = [0; D];
+            for (k, choice) in chosen.iter_mut().enumerate().rev() {
+                *choice = number % along[k].len();
+                number /= along[k].len();
             }
-            (Indices::Listed(positions), first) => {
-                Share::Listed(positions.iter().map(|position| first + position).collect())
-            }
-        })
+            let coordinates = (0..D).map(|k| along[k][chosen[k]].0);
+            let rank = coordinates.fold(0, usize::saturating_add);
+            let both = || Positions::of_both(&array::from_fn(|k| along[k][chosen[k]].1.clone()));
+            if rank < ranks { Some((rank, both()?)) } else { None }
+        });
+        peers.collect()
+    }
+
+    /// Returns the numbers that are equal if and only if the rules are.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let rules = self.dimensions.iter();
+        // No block has 0 indices.
+        let numbers = rules.flat_map(|rule| [rule.length, rule.ranks, rule.block.unwrap_or(0)]);
+        numbers.map(|number| number as u64)
     }
 }
 
 impl<const D: usize> Distributed<D> for Darray<D> {
     fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
-        let (shares, sizes) = (self.shares()?, self.local_sizes()?);
+        let shares = self.shares()?;
+        let sizes = shares.map(|share| share.count);
         Ok(vec![OwnPart::new(self.gsizes, shares, sizes, [0; D], self.order)])
+    }
+
+    fn grid(&self) -> Option<Grid<D>> {
+        let dimensions = array::from_fn(|k| {
+            let (length, ranks) = (self.gsizes[k], self.psizes[k]);
+            let block = match self.distributions[k] {
+                Distribution::None => length.max(1),
+                Distribution::Block(block) => block.unwrap_or_else(|| length.div_ceil(ranks.max(1)).max(1)),
+                Distribution::Cyclic(block) => block.unwrap_or(1),
+            };
+            Division { length, ranks, block: Some(block) }
+        });
+        Some(Grid { rank: self.rank, dimensions })
     }
 }
 
@@ -399,7 +400,7 @@ impl<const D: usize> Distributed<D> for Placed<D> {
             let parameter = format!("local.subsizes[{k}]");
             return Err(refused("Placed", parameter, local.subsizes[k], requirement));
         }
-        let shares = (0..D).map(|k| consecutive(part.starts[k], part.subsizes[k])).collect();
+        let shares = array::from_fn(|k| Share::consecutive(part.starts[k], part.subsizes[k]));
         Ok(vec![OwnPart::new(part.sizes, shares, local.sizes, local.starts, local.order)])
     }
 }
@@ -427,21 +428,8 @@ impl<const D: usize, P: Distributed<D> + ?Sized> Distributed<D> for &P {
     fn parts(&self) -> Result<Vec<OwnPart<D>>, Error> {
         (**self).parts()
     }
-}
 
-/// Returns the least number i with i · `step` ≡ `wanted` modulo `modulus`, if there is one, by Euclid's
-/// algorithm. The numbers are less than 2⁶⁴.
-fn multiple(step: u128, wanted: u128, modulus: u128) -> Option<u128> {
-    // In each round, `factor` · `step` ≡ `rest`.
-    let (mut rest, mut next) = (modulus as i128, (step % modulus) as i128);
-    let (mut factor, mut next_factor) = (0, 1);
-    while next != 0 {
-        let quotient = rest / next;
-        (rest, next) = (next, rest - quotient * next);
-        (factor, next_factor) = (next_factor, factor - quotient * next_factor);
+    fn grid(&self) -> Option<Grid<D>> {
+        (**self).grid()
     }
-    let divisor = rest as u128;
-    let period = modulus / divisor;
-    let factor = factor.rem_euclid(period as i128) as u128;
-    (wanted % divisor == 0).then(|| factor * (wanted / divisor) % period)
 }

@@ -75,12 +75,12 @@ struct Dynamic {
 /// A region with lists of its own.
 #[derive(PartialEq)]
 struct OwnRegion {
-    shape: Vec<usize>,
+    shape: Box<[usize]>,
     order: ArrayOrder,
     element: usize,
-    axes: Vec<Axis>,
-    parts: Vec<Part>,
-    lists: Vec<Arc<List>>,
+    axes: Box<[Axis]>,
+    parts: Box<[Part]>,
+    lists: Box<[Arc<List>]>,
 }
 
 impl OwnRegion {
@@ -95,9 +95,9 @@ impl OwnRegion {
         }
     }
 
-    /// Returns the number of indices in all lists.
+    /// Returns the number of indices that all lists hold one by one.
     fn indices(&self) -> usize {
-        self.lists.iter().map(|list| list.indices().len()).sum()
+        self.lists.iter().map(|list| list.held()).sum()
     }
 }
 
@@ -180,7 +180,14 @@ impl<T: MpiDatatype, const D: usize, S> DynamicLayout<T, D, S> {
 
     /// Returns the layout of pieces that have been checked.
     fn of_pieces(Pieces { shape, axes, parts, lists, .. }: Pieces<T, D>, order: ArrayOrder) -> Self {
-        let region = OwnRegion { shape: shape.to_vec(), order, element: size_of::<T>(), axes, parts, lists };
+        let region = OwnRegion {
+            shape: shape.into(),
+            order,
+            element: size_of::<T>(),
+            axes: axes.into(),
+            parts: parts.into(),
+            lists: lists.into(),
+        };
         let known = Dynamic {
             totals: region.borrowed().totals(),
             region,
@@ -264,7 +271,8 @@ impl<T: MpiDatatype, const D: usize, S> Disjoint<Error, DynamicLayout<T, D, S>> 
         const FEW: usize = 64;
         let is_disjoint = layout.0.disjoint.get_or_init(|| {
             let region = layout.region();
-            if region.lists.is_empty() && region.parts.len() <= FEW {
+            let ascend = region.lists.iter().all(|list| list.ascends());
+            if region.lists.is_empty() && region.parts.len() <= FEW || ascend && region.parts.len() < 2 {
                 region.is_disjoint()
             } else {
                 region.is_disjoint_marked()

@@ -77,6 +77,7 @@ pub(crate) mod entry;
 mod explain;
 pub(crate) mod fixed;
 pub(crate) mod halo;
+mod indices;
 pub(crate) mod integer;
 pub(crate) mod list;
 pub(crate) mod nest;

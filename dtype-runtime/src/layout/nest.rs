@@ -31,10 +31,7 @@ impl Loop<'_> {
     pub fn offset(&self, i: usize) -> isize {
         match self.list {
             None => i as isize * self.stride,
-            Some(list) => {
-                let indices = list.indices();
-                (indices[i] as isize - indices[0] as isize) * self.stride
-            }
+            Some(list) => (list.at(i) as isize - list.first() as isize) * self.stride,
         }
     }
 }

@@ -8,7 +8,8 @@ use super::{
 };
 
 impl Region<'_> {
-    /// Returns `true` if no byte is selected twice. The region must not have lists.
+    /// Returns `true` if no byte is selected twice. The region must not have lists, unless it has one piece
+    /// and they ascend.
     ///
     /// If the pieces are sorted by their first index in some dimension, each piece is compared only with the
     /// later pieces that begin before its end in that dimension. So rows, triangles and tiles need few
@@ -122,9 +123,7 @@ impl Region<'_> {
                 Axis::Regular(progression) => {
                     usize::from(progression.meets(&Progression { start: index, count: 1, step: 1 }))
                 }
-                Axis::Listed { list, .. } => {
-                    self.lists[*list].indices().iter().filter(|listed| **listed == index).count()
-                }
+                Axis::Listed { list, .. } => self.lists[*list].times(index),
             };
             let last = self.shape.len() - 1;
             let times: Vec<usize> = columns.iter().map(|column| selects(last, *column)).collect();

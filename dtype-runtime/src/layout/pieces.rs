@@ -6,11 +6,12 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use dtype_core::{
-    ArrayOrder, Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES,
-    SelectionError,
+    ArrayOrder, Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Progression,
+    SelectionError, Share,
 };
 
 use super::{
+    indices::Indices,
     integer::Integer,
     list::List,
     part::{Leaf, Part},
@@ -300,8 +301,35 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
                 return self.refuse(SelectionError::ListedOutOfBounds { entry, dimension, length, given });
             }
         };
-        let first = list.indices().first().copied().unwrap_or_default();
-        let count = indices.len();
+        self.listed(list)
+    }
+
+    /// Returns the indices of a dimension, in closed form.
+    pub(super) fn indices(&mut self, dimension: usize, indices: Indices) -> Axis {
+        let (length, limit) = (self.shape[dimension], indices.limit());
+        if limit > length {
+            let (given, greatest) = (limit as i128 - 1, length as i128 - 1);
+            return self.refuse(SelectionError::OutOfBounds {
+                what: "index",
+                dimension,
+                length,
+                given,
+                greatest,
+            });
+        }
+        match indices {
+            Indices::Once(Share { start, block, count, .. }) if count <= block => {
+                Axis::Regular(Progression { start, count, step: 1 })
+            }
+            Indices::Once(Share { start, block: 1, step, count }) => {
+                Axis::Regular(Progression { start, count, step: step as isize })
+            }
+            _ => self.listed(Arc::new(List::from(indices))),
+        }
+    }
+
+    fn listed(&mut self, list: Arc<List>) -> Axis {
+        let (first, count) = (list.first(), list.count());
         self.lists.push(list);
         Axis::Listed { list: self.lists.len() - 1, first, count }
     }
@@ -343,10 +371,7 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         match axis {
             Axis::Regular(progression) => progression.bounds().is_none_or(|(_, last)| last < length),
             Axis::Listed { list, first, count } => self.lists.get(*list).is_some_and(|list| {
-                let indices = list.indices();
-                let is_this =
-                    (indices.first().copied().unwrap_or_default(), indices.len()) == (*first, *count);
-                is_this && list.limit() <= length
+                (list.first(), list.count()) == (*first, *count) && list.limit() <= length
             }),
         }
     }

@@ -272,12 +272,9 @@ impl<'a> Region<'a> {
         for nest in self.nests(strides) {
             let leaf = (nest.leaf.of.lazy)().solution().tree.clone();
             displacements.push((nest.start - first) as i64);
-            children.push(nest.loops().iter().rev().fold(leaf, |tree, level| {
-                if level.list.is_none() {
-                    return TypeTree::vector(level.count as u64, level.stride as i64, tree);
-                }
-                let displacements = (0..level.count).map(|i| level.offset(i) as i64);
-                TypeTree::index(displacements.collect::<Vec<_>>(), tree)
+            children.push(nest.loops().iter().rev().fold(leaf, |tree, level| match level.list {
+                None => TypeTree::vector(level.count as u64, level.stride as i64, tree),
+                Some(list) => list.tree(level.stride, tree),
             }));
         }
         match <[TypeTree; 1]>::try_from(children) {
@@ -292,7 +289,7 @@ impl<'a> Region<'a> {
             let layer = nest.loops().iter().rev().fold((nest.leaf.of.plan)().layer(), |layer, level| {
                 match level.list {
                     None => layer.repeated(level.count, level.stride),
-                    Some(_) => layer.listed(&(0..level.count).map(|i| level.offset(i)).collect::<Vec<_>>()),
+                    Some(list) => list.layer(level.stride, layer),
                 }
             });
             (nest.start, layer)

@@ -8,7 +8,7 @@ use std::array;
 use dtype_core::{ArrayOrder, Distributed, Distribution, Item, Share, Subdimension};
 use dtype_engine::Error as PackError;
 
-use super::{dynamic::DynamicLayout, pieces::Pieces};
+use super::{dynamic::DynamicLayout, indices::Indices, pieces::Pieces};
 use crate::{Error, types::MpiDatatype};
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
@@ -130,34 +130,29 @@ impl<const D: usize> Darray<D> {
     /// # Errors
     /// The errors of [`layout`](Self::layout).
     pub fn local_sizes(&self) -> Result<[usize; D], Error> {
-        let mut shares = self.shares()?.into_iter().map(|share| match share {
-            Share::Strided { count, .. } => count,
-            Share::Listed(indices) => indices.len(),
-        });
-        Ok(array::from_fn(|_| shares.next().unwrap_or(0)))
+        Ok(self.shares()?.map(|share| share.count))
     }
 
     /// Returns the indices of this process in each dimension.
-    pub(super) fn shares(&self) -> Result<Vec<Share>, Error> {
+    pub(super) fn shares(&self) -> Result<[Share; D], Error> {
         let dimensions: [_; D] = array::from_fn(|k| Distributed {
             size: self.gsizes[k] as u64,
             distribution: self.distributions[k],
             processes: self.psizes[k] as u64,
         });
         let shares = Distributed::shares(self.rank as u64, &dimensions);
-        shares.map_err(|error| of_shape("Darray", error))
+        let shares = shares.map_err(|error| of_shape("Darray", error))?;
+        Ok(array::from_fn(|k| shares[k]))
     }
 
     /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// - `Argument` if there is no such process, if a block length is 0, if the blocks do not cover the
-    ///   array, if a dimension that is not distributed has several processes, or if no memory can hold the
-    ///   array;
-    /// - `Memory` if there is no memory for the list of elements of a cyclic distribution.
+    /// `Argument` if there is no such process, if a block length is 0, if the blocks do not cover the array,
+    /// if a dimension that is not distributed has several processes, or if no memory can hold the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
-        let mut shares = self.shares()?.into_iter();
-        one(self.gsizes, self.order, |_| shares.next().unwrap_or_else(|| consecutive(0, 0)))
+        let shares = self.shares()?;
+        one(self.gsizes, self.order, |k| shares[k].into())
     }
 }
 
@@ -166,9 +161,6 @@ fn of_shape(shape: &'static str, error: dtype_core::Error) -> Error {
     match error {
         dtype_core::Error::Argument { argument, value, requirement } => {
             Error::Parameter { shape, parameter: argument, value, requirement }
-        }
-        dtype_core::Error::TooLong { entries, .. } => {
-            PackError::Memory { bytes: (entries as usize).saturating_mul(size_of::<usize>()) }.into()
         }
         error => PackError::Tree(error).into(),
     }
@@ -312,36 +304,23 @@ impl<const D: usize> Tile<D> {
 pub(super) fn one<T: MpiDatatype, const D: usize>(
     sizes: [usize; D],
     order: ArrayOrder,
-    mut choose: impl FnMut(usize) -> Share,
+    choose: impl Fn(usize) -> Indices,
 ) -> Result<DynamicLayout<T, D>, Error> {
     let mut pieces = Pieces::<T, D>::new(sizes.map(|size| size as i128));
-    let axes = array::from_fn(|k| match choose(k) {
-        Share::Strided { start, count, step } => pieces.select(k, sizes[k], strided(start, count, step)),
-        Share::Listed(indices) => pieces.list(k, &indices),
-    });
+    let axes = array::from_fn(|k| pieces.indices(k, choose(k)));
     pieces.push(axes, &pieces.whole(), []);
     DynamicLayout::new(pieces, order)
 }
 
 /// Returns `count` indices from `start` on.
-pub(super) fn consecutive(start: usize, count: usize) -> Share {
-    Share::Strided { start, count, step: 1 }
+pub(super) fn consecutive(start: usize, count: usize) -> Indices {
+    Share::consecutive(start, count).into()
 }
 
 /// Returns the item that selects `count` indices from `start` on.
 pub(crate) fn span(start: usize, count: usize) -> Item {
-    strided(start, count, 1)
-}
-
-/// Returns the item that selects `count` indices from `start` on, `step` apart.
-fn strided(start: usize, count: usize, step: usize) -> Item {
-    let last = start as i128 + (count as i128 - 1) * step as i128;
-    Item::Range {
-        start: Some(start as i128),
-        end: Some(last.max(start as i128 - 1) + 1),
-        closed: false,
-        step: step as i128,
-    }
+    let start = start as i128;
+    Item::Range { start: Some(start), end: Some(start + count as i128), closed: false, step: 1 }
 }
 
 pub(crate) fn refused(

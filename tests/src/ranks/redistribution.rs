@@ -4,7 +4,7 @@ use std::{fmt::Debug, mem};
 
 use dtype_runtime::{
     Comm, Error, FromMessage, MpiDatatype, Pending,
-    layout::{ArrayOrder, Darray, Distributed, Distribution, Placed, Subarray},
+    layout::{ArrayOrder, Darray, Distributed, Distribution, Part, Placed, Subarray},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
@@ -58,6 +58,7 @@ pub struct Own<const D: usize> {
 
 enum Parts<const D: usize> {
     Grid(Darray<D>),
+    Part(Part<D>),
     Boxes(Vec<Subarray<D>>),
     Placed(Vec<Placed<D>>),
 }
@@ -98,6 +99,65 @@ fn boxes<const D: usize>(drawn: &mut Random, sizes: [usize; D]) -> Vec<([usize; 
     boxes
 }
 
+/// Divides the ranks into a grid.
+fn grid<const D: usize>(drawn: &mut Random, ranks: usize) -> [usize; D] {
+    let (mut grid, mut rest) = ([1; D], ranks);
+    for length in &mut grid[1..] {
+        let divisors: Vec<_> = (1..=rest).filter(|divisor| rest % divisor == 0).collect();
+        *length = divisors[drawn.below(divisors.len())];
+        rest /= *length;
+    }
+    grid[0] = rest;
+    grid
+}
+
+/// Returns the coordinates of a rank of a grid.
+fn coordinates<const D: usize>(mut rank: usize, grid: [usize; D]) -> [usize; D] {
+    let mut coordinates = [0; D];
+    for k in (0..D).rev() {
+        coordinates[k] = rank % grid[k];
+        rank /= grid[k];
+    }
+    coordinates
+}
+
+/// Draws a part of blocks, or of blocks that are dealt out, of a grid of some of the ranks.
+fn part<const D: usize>(
+    drawn: &mut Random,
+    gsizes: [usize; D],
+    rank: usize,
+    ranks: usize,
+    order: ArrayOrder,
+) -> Own<D> {
+    let members = 1 + drawn.below(ranks);
+    let grid = grid(drawn, members);
+    let blocks = (drawn.below(2) == 0).then(|| std::array::from_fn(|_| 1 + drawn.below(4)));
+    let widths: [[usize; 2]; D] = std::array::from_fn(|_| [drawn.below(3), drawn.below(2)]);
+    let part = Part::of(rank, gsizes, grid).widths(widths);
+    let part = blocks.map_or(part, |blocks| part.cyclic(blocks));
+    let part = if order == ArrayOrder::RowMajor { part } else { part.column_major() };
+    let indices = (rank < members).then(|| {
+        let at = coordinates(rank, grid);
+        let owned: [Vec<usize>; D] = std::array::from_fn(|k| {
+            // The owner of each index, by dealing out one after another.
+            let counts: Vec<usize> = (0..grid[k]).map(|q| (q..gsizes[k]).step_by(grid[k]).count()).collect();
+            let owner = |i: usize| match blocks {
+                Some(blocks) => i / blocks[k] % grid[k],
+                None => (0..grid[k]).find(|q| i < counts[..=*q].iter().sum()).unwrap(),
+            };
+            (0..gsizes[k]).filter(|i| owner(*i) == at[k]).collect()
+        });
+        let sizes = std::array::from_fn(|k| owned[k].len() + widths[k][0] + widths[k][1]);
+        let global = |index: [usize; D]| {
+            let of = |k: usize| owned[k].get(index[k].checked_sub(widths[k][0])?).copied();
+            let found: [Option<usize>; D] = std::array::from_fn(of);
+            found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
+        };
+        all(sizes, order).into_iter().map(global).collect()
+    });
+    Own { parts: Parts::Part(part), indices: indices.into_iter().collect() }
+}
+
 /// Draws a distribution of a global array. All ranks draw the same one, and get their own parts.
 pub fn distribution<const D: usize>(
     drawn: &mut Random,
@@ -106,15 +166,11 @@ pub fn distribution<const D: usize>(
     ranks: usize,
 ) -> Own<D> {
     let order = if drawn.below(2) == 0 { ArrayOrder::RowMajor } else { ArrayOrder::ColumnMajor };
-    match drawn.below(3) {
+    match drawn.below(5) {
         0 => {
-            let (mut psizes, mut rest) = ([1; D], ranks);
-            for processes in &mut psizes[1..] {
-                let divisors: Vec<_> = (1..=rest).filter(|divisor| rest % divisor == 0).collect();
-                *processes = divisors[drawn.below(divisors.len())];
-                rest /= *processes;
-            }
-            psizes[0] = rest;
+            // Each rank has its own part, or that of the next rank: then there is no one rule.
+            let rank = (rank + drawn.below(2)) % ranks;
+            let psizes = grid(drawn, ranks);
             let distributions = std::array::from_fn(|k| match drawn.below(4) {
                 0 => Distribution::Block(None),
                 1 => Distribution::Cyclic(None),
@@ -124,12 +180,7 @@ pub fn distribution<const D: usize>(
             });
             let own = Darray { rank, gsizes, distributions, psizes, order };
             // A formula of its own for the indices of each dimension (MPI 4.1 section 5.1.4).
-            let mut coordinates = [0; D];
-            let mut place = rank;
-            for k in (0..D).rev() {
-                coordinates[k] = place % psizes[k];
-                place /= psizes[k];
-            }
+            let coordinates = coordinates(rank, psizes);
             let owned: [Vec<usize>; D] = std::array::from_fn(|k| {
                 let (size, processes) = (gsizes[k], psizes[k]);
                 let block = match distributions[k] {
@@ -145,6 +196,7 @@ pub fn distribution<const D: usize>(
             let indices = all(sizes, order).into_iter().map(global).collect();
             Own { parts: Parts::Grid(own), indices: vec![indices] }
         }
+        1 => part(drawn, gsizes, rank, ranks, order),
         kind => {
             let mut own = Vec::new();
             for (starts, lengths) in boxes(drawn, gsizes) {
@@ -160,7 +212,7 @@ pub fn distribution<const D: usize>(
                 order,
             };
             let indices = own.iter().map(|(starts, lengths, around)| {
-                let around = if kind == 1 { [[0; 2]; D] } else { *around };
+                let around = if kind == 2 { [[0; 2]; D] } else { *around };
                 let sizes = std::array::from_fn(|k| lengths[k] + around[k][0] + around[k][1]);
                 let global = |index: [usize; D]| {
                     let inside =
@@ -170,7 +222,7 @@ pub fn distribution<const D: usize>(
                 all(sizes, order).into_iter().map(global).collect()
             });
             let indices = indices.collect();
-            let parts = if kind == 1 {
+            let parts = if kind == 2 {
                 Parts::Boxes(own.iter().map(|(starts, lengths, _)| part((*starts, *lengths))).collect())
             } else {
                 let placed = |(starts, lengths, around): &([usize; D], [usize; D], [[usize; 2]; D])| Placed {
@@ -193,6 +245,7 @@ impl<const D: usize> Own<D> {
     pub fn parts(&self) -> &dyn Distributed<D> {
         match &self.parts {
             Parts::Grid(own) => own,
+            Parts::Part(own) => own,
             Parts::Boxes(own) => own,
             Parts::Placed(own) => own,
         }
@@ -352,6 +405,13 @@ pub fn rest(world: &SimpleCommunicator) {
         let mut moved = [0.0];
         world.prepare().redistribute(&a, &b).unwrap().run(&[number(rank, 0)], &mut moved).unwrap();
         assert_eq!(moved, [number(rank, 0)]);
+    }
+    // Blocks that are dealt out are not listed: arrays of 2³¹ indices are planned at once.
+    for [before, after] in [[64, 100], [1, 4096], [127, 128], [99_991, 7]] {
+        let [from, to] = [before, after].map(|block| world.blocks([1 << 31], [ranks]).cyclic([block]));
+        let moved = world.prepare().redistribute::<u8, 1, _, _>(&from, &to).unwrap();
+        let others = from.peers(&to).into_iter().filter(|(peer, _)| *peer != rank);
+        assert_eq!(moved.elements_sent() as u128, others.map(|(_, elements)| elements).sum::<u128>());
     }
     // Common indices that are far apart are computed, not searched.
     let sparse = |processes| Darray { gsizes: [1 << 40], ..far(processes) };

@@ -55,23 +55,24 @@ impl Selection {
         for nest in region.nests(&strides) {
             let (mut tree, mut reach) = (bytes(size as u64), size as i64);
             for level in nest.loops().iter().rev() {
-                let places: Vec<i64> = match level.list {
-                    None => {
-                        // All distances are equal.
-                        if level.count > 1 && (level.stride as i64) < reach {
-                            return Err(Error::Ascending);
-                        }
-                        reach += (level.count as i64 - 1) * level.stride as i64;
-                        tree = TypeTree::vector(level.count as u64, level.stride as i64, tree);
-                        continue;
+                let (count, stride) = (level.count, level.stride as i64);
+                let ascends = match level.list {
+                    Some(list) if !list.ascends() => {
+                        let mut places = (0..count).map(|i| level.offset(i) as i64);
+                        let first = places.next().unwrap_or(0);
+                        places.try_fold(first, |last, next| (next - last >= reach).then_some(next)).is_some()
                     }
-                    Some(_) => (0..level.count).map(|i| level.offset(i) as i64).collect(),
+                    // No distance is shorter than this one.
+                    _ => count < 2 || stride >= reach,
                 };
-                if places.windows(2).any(|pair| pair[1] - pair[0] < reach) {
+                if !ascends {
                     return Err(Error::Ascending);
                 }
-                reach += places.last().copied().unwrap_or(0);
-                tree = TypeTree::index(places, tree);
+                reach += level.offset(count - 1) as i64;
+                tree = match level.list {
+                    Some(list) => list.tree(level.stride, tree),
+                    None => TypeTree::vector(count as u64, stride, tree),
+                };
             }
             if (nest.start as i64) < end {
                 return Err(Error::Ascending);
