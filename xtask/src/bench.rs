@@ -21,7 +21,8 @@ pub(crate) enum Name {
     Reconstruct,
     /// Compilation of a crate of structs or layouts, against rsmpi and against a crate that uses neither.
     Compile,
-    /// Making, solving, finding and packing layouts, against plain loops.
+    /// Making, solving, finding and packing layouts, and planning redistributions of one rank of many, against
+    /// plain loops.
     Layout,
     /// Packing and unpacking, against loops by hand in Rust and in C, `memcpy`, and each MPI library,
     /// including the newest ones.
@@ -158,7 +159,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     };
     match name {
         Name::Reconstruct => run("bench-reconstruct", &[], &[])?,
-        Name::Layout => run("bench-layout", &[], &[])?,
+        Name::Layout => run("bench-layout", &["--features", "mpi"], &[])?,
         Name::Compile => run("bench-compile", &[], &[])?,
         Name::Pack => match mpi::set_up(&sh, Libraries::All) {
             Ok(libraries) => {

@@ -1,12 +1,15 @@
 //! `cargo xtask bench layout`: the run-time cost of layouts, against plain loops over the same elements.
-//! Layouts are made, solved, found in the cache, and packed.
+//! Layouts are made, solved, found in the cache, and packed. Redistributions of one rank of many are planned.
 
 use std::hint::black_box;
 
 use clap::Parser;
 use dtype_benches::measure::{Contender, Effort, Options, print, row};
 use dtype_guidelines::generate::Random;
-use dtype_runtime::{Layout, layout, layout::Band};
+use dtype_runtime::{
+    Layout, layout,
+    layout::{Band, Part},
+};
 
 /// Times layouts against loops, in one run.
 #[derive(Parser)]
@@ -30,6 +33,8 @@ fn main() {
     lists(&measure);
     boxes(&matrix, &measure);
     pieces(&matrix, &measure);
+    plans(&measure);
+    plans_of_arrays(&measure);
 }
 
 /// Measures layouts of run-time values that are made and found in the cache.
@@ -159,6 +164,62 @@ fn pieces(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
             }),
         ],
     );
+}
+
+/// Measures what one rank of many computes for a redistribution, against a loop over its elements that counts
+/// those of each owner.
+fn plans(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
+    /// The largest number of elements of a rank over which a loop is measured.
+    const MOST: usize = 1 << 26;
+    for ranks in [4, 256, 1 << 16] {
+        for length in [1 << 20, 1 << 24, 1 << 31] {
+            for (name, blocks) in
+                [("64-to-100", [64, 100]), ("127-to-128", [127, 128]), ("block-to-64", [0, 64])]
+            {
+                let [from, to] = blocks.map(|block| {
+                    let part = Part::of(3, [length], [ranks]);
+                    if block == 0 { part } else { part.cyclic([block]) }
+                });
+                let ours = || {
+                    black_box((from.peers(&to), to.peers(&from)));
+                    None
+                };
+                let mut counts = vec![0; ranks];
+                let hand = || {
+                    counts.fill(0);
+                    from.indices(0).for_each(|index| counts[index / blocks[1] % ranks] += 1);
+                    black_box(&counts);
+                    None
+                };
+                let mut contenders = vec![Contender::new("ours", ours)];
+                if from.local()[0] <= MOST {
+                    contenders.push(Contender::new("loop", hand));
+                }
+                measure(&format!("plan/{name}/{length}-on-{ranks}-ranks"), contenders);
+            }
+        }
+    }
+}
+
+/// Measures what one rank of many computes for a redistribution of a matrix and of a cube of 2³¹ elements.
+fn plans_of_arrays(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
+    for ranks in [64usize, 4096, 1 << 16] {
+        let side = ranks.isqrt();
+        let rank = ranks / 2 + 1;
+        let matrix = |grid, block| Part::of(rank, [46_341, 46_341], grid).cyclic([block; 2]);
+        let (from, to) = (matrix([side, side], 64), matrix([side / 2, side * 2], 100));
+        let cube = |grid| Part::of(rank, [1290; 3], grid);
+        let (slab, pencil) = (cube([1, side, side]), cube([side, side, 1]));
+        let plan = |case: &str, plan: &dyn Fn() -> usize| {
+            let ours = || {
+                black_box(plan());
+                None
+            };
+            measure(&format!("plan/{case}-on-{ranks}-ranks"), vec![Contender::new("ours", ours)]);
+        };
+        plan("matrix-64-to-100", &|| from.peers(&to).len() + to.peers(&from).len());
+        plan("pencils-to-pencils", &|| slab.peers(&pencil).len() + pencil.peers(&slab).len());
+    }
 }
 
 /// Returns a million indices, as 32-bit integers.

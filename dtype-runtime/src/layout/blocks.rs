@@ -103,7 +103,7 @@ impl<const D: usize> Part<D> {
         let dimensions = array::from_fn(|k| Division {
             length: self.array[k],
             ranks: self.grid[k],
-            block: self.blocks.map(|blocks| blocks[k]),
+            block: self.blocks.map(|blocks| blocks[k].max(1)),
         });
         Grid { rank: self.rank, dimensions }
     }
@@ -302,6 +302,10 @@ mod tests {
         // Nobody has an element of a grid without places.
         assert_eq!(Part::of(0, [4], [1]).peers(&Part::of(0, [4], [0])), []);
         assert_eq!(Part::of(0, [4], [0]).peers(&Part::of(0, [4], [1])), []);
+        // Blocks without indices count as those of one index until they are an error, and other arrays may be
+        // shorter.
+        assert_eq!(Part::of(0, [4], [1]).peers(&Part::of(0, [2], [3]).cyclic([0])), [(0, 1), (1, 1)]);
+        assert_eq!(Part::of(0, [9], [1]).peers(&Part::of(0, [2], [3])), [(0, 1), (1, 1)]);
     }
 
     #[test]

@@ -282,6 +282,41 @@ impl Division {
         let start = coordinate * least + coordinate.min(more);
         Share::consecutive(start, least + usize::from(coordinate < more))
     }
+
+    /// Returns the coordinates, less than `most`, of the ranks that may have one of the first `blocks` blocks
+    /// of a share, in ascending order. If that takes longer than to try all coordinates, it returns these.
+    fn owners(&self, share: &Share, blocks: usize, most: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        for position in (0..share.count).step_by(share.block).take(blocks) {
+            let first = share.at(position);
+            let last = share.at(position + share.block.min(share.count - position) - 1);
+            if first >= self.length {
+                break;
+            }
+            // The numbers of blocks, which are dealt out in turn. Without blocks, each rank has one.
+            let [first, last] = [first, last.min(self.length - 1)].map(|index| self.block_of(index));
+            if last - first >= most || found.len() + (last - first) >= most {
+                return (0..most).collect();
+            }
+            found.extend((first..=last).map(|block| block % self.ranks));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(found.partition_point(|coordinate| *coordinate < most));
+        found
+    }
+
+    /// Returns the number of the block that has an index.
+    fn block_of(&self, index: usize) -> usize {
+        if let Some(block) = self.block {
+            return index / block;
+        }
+        let (least, more) = (self.length / self.ranks, self.length % self.ranks);
+        match index.checked_sub(more * (least + 1)) {
+            None => index / (least + 1),
+            Some(behind) => more + behind / least,
+        }
+    }
 }
 
 impl<const D: usize> Grid<D> {
@@ -316,8 +351,8 @@ impl<const D: usize> Grid<D> {
     /// the positions of these elements, in the part of this rank and in that of the other one. Their order is
     /// that of the ranks.
     ///
-    /// Each dimension is divided independently of the others, so this takes as many steps as there are ranks
-    /// along each dimension, and one for each rank that is returned.
+    /// Each dimension is divided independently of the others. Along a dimension, this takes a step for each
+    /// block of this rank in a turn, but at most one for each rank.
     pub(crate) fn peers(&self, other: &Self, ranks: usize) -> Vec<(usize, [Positions<D>; 2])> {
         let Some(own) = self.shares() else { return Vec::new() };
         if other.dimensions.iter().any(|division| division.ranks == 0) {
@@ -331,8 +366,9 @@ impl<const D: usize> Grid<D> {
         let along: [Vec<(usize, [Indices; 2])>; D] = array::from_fn(|k| {
             let division = &other.dimensions[k];
             let steps = Steps::new(own[k].step, division.share(0).step);
-            let coordinates = 0..ranks.div_ceil(distances[k]).min(division.ranks);
-            let shared = coordinates.map(|coordinate| {
+            let most = ranks.div_ceil(distances[k]).min(division.ranks);
+            let coordinates = division.owners(&own[k], steps.turn_of(&own[k]), most);
+            let shared = coordinates.into_iter().map(|coordinate| {
                 let both = steps.common(&own[k], &division.share(coordinate));
                 (coordinate.saturating_mul(distances[k]), both)
             });

@@ -194,6 +194,7 @@ pub fn common(one: &Share, two: &Share) -> [Indices; 2] {
 #[derive(Clone, Copy)]
 pub struct Steps {
     is_swapped: bool,
+    longer: usize,
     /// The greatest common divisor of both distances.
     divisor: usize,
     /// The number of the longer distances in one turn.
@@ -209,11 +210,16 @@ impl Steps {
         let is_swapped = one < two;
         if longer == usize::MAX {
             // A single block has no other remainders.
-            return Self { is_swapped, divisor: 1, turns: 1, inverse: 0 };
+            return Self { is_swapped, longer, divisor: 1, turns: 1, inverse: 0 };
         }
         let divisor = gcd(longer, shorter);
         let turns = shorter / divisor;
-        Self { is_swapped, divisor, turns, inverse: inverse(longer / divisor, turns) }
+        Self { is_swapped, longer, divisor, turns, inverse: inverse(longer / divisor, turns) }
+    }
+
+    /// Returns the number of blocks of one of the shares in one turn.
+    pub fn turn_of(&self, share: &Share) -> usize {
+        if share.step == self.longer { self.turns } else { self.longer / self.divisor }
     }
 
     /// Returns the positions, in each of two shares with these distances, of their common indices.
