@@ -194,6 +194,7 @@ pub fn common(one: &Share, two: &Share) -> [Indices; 2] {
 #[derive(Clone, Copy)]
 pub struct Steps {
     is_swapped: bool,
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "only redistributions need it"))]
     longer: usize,
     /// The greatest common divisor of both distances.
     divisor: usize,
@@ -218,6 +219,7 @@ impl Steps {
     }
 
     /// Returns the number of blocks of one of the shares in one turn.
+    #[cfg(feature = "mpi")]
     pub fn turn_of(&self, share: &Share) -> usize {
         if share.step == self.longer { self.turns } else { self.longer / self.divisor }
     }
