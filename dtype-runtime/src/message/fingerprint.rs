@@ -129,19 +129,24 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+thread_local! {
+    /// The last function that described a type, by its address, and the fingerprint.
+    static LAST: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
+}
+
 /// Returns the fingerprint of the type that a function describes. Each type is described once in a process.
+#[inline]
 pub(super) fn fingerprint(describe: fn(&mut Fingerprint)) -> u64 {
+    // While the thread ends, the thread-local variable is gone.
+    let (key, last) = LAST.try_with(Cell::get).unwrap_or_default();
+    if key == describe as usize { last } else { looked_up(describe) }
+}
+
+/// Returns the fingerprint of another type than the last one.
+fn looked_up(describe: fn(&mut Fingerprint)) -> u64 {
     // Functions of the same code may have the same address. Their types have the same fingerprint.
     static KNOWN: RwLock<Option<HashMap<usize, u64>>> = RwLock::new(None);
-    thread_local! {
-        static LAST: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
-    }
     let key = describe as usize;
-    // While the thread ends, the thread-local variable is gone.
-    let last = LAST.try_with(Cell::get).unwrap_or_default();
-    if last.0 == key {
-        return last.1;
-    }
     let known = KNOWN
         .read()
         .unwrap_or_else(PoisonError::into_inner)

@@ -20,7 +20,6 @@ pub struct Encoded<'a> {
     blocks: Vec<&'a [u8]>,
     /// The in-band part and the trailer.
     rest: Vec<u8>,
-    size: usize,
 }
 
 impl<'a> Encoded<'a> {
@@ -29,42 +28,41 @@ impl<'a> Encoded<'a> {
     pub fn of<T: MpiMessage + ?Sized>(value: &'a T, spare: bool) -> Result<Self, Error> {
         let mut writer = Writer::new(spare);
         value.write(&mut writer)?;
-        let Writer { in_band: mut rest, mut blocks, .. } = writer;
-        let front = front(&blocks, T::KEPT);
+        let Writer { in_band: mut rest, blocks, .. } = writer;
         let trailer = Trailer {
             fingerprint: fingerprint(T::describe),
             in_band: rest.len() as u64,
-            front_size: front.map_or(0, |front| blocks[front].bytes.len() as u64),
-            front: front.and_then(|front| u32::try_from(front).ok()).unwrap_or(u32::MAX),
+            front_size: 0,
+            front: u32::MAX,
         };
-        if let Some(front) = front {
-            blocks[..=front].rotate_right(1);
-        }
-        rest.extend_from_slice(&trailer.bytes());
+        // Most messages have no blocks.
+        let blocks = if blocks.is_empty() {
+            rest.extend_from_slice(&trailer.bytes());
+            Vec::new()
+        } else {
+            end(blocks, T::KEPT, trailer, &mut rest)
+        };
         if !spare {
             trim(&mut rest);
         }
-        let blocks: Vec<_> = blocks.into_iter().map(|block| block.bytes).collect();
-        let size = blocks.iter().map(|block| block.len()).sum::<usize>() + rest.len();
-        Ok(Self { blocks, rest, size })
+        Ok(Self { blocks, rest })
     }
 
     /// Returns a message without bytes, which no value has.
     #[cfg(feature = "mpi")]
     pub fn nothing() -> Self {
-        Self { blocks: Vec::new(), rest: Vec::new(), size: 0 }
+        Self { blocks: Vec::new(), rest: Vec::new() }
     }
 
     /// Returns the message in memory of its own, without blocks.
     #[cfg(feature = "mpi")]
     pub fn copied(self) -> Self {
-        let size = self.size;
-        Self { blocks: Vec::new(), rest: self.into_bytes(), size }
+        Self { blocks: Vec::new(), rest: self.into_bytes() }
     }
 
     /// Returns the size of the message in bytes.
     pub fn size(&self) -> usize {
-        self.size
+        self.blocks.iter().map(|block| block.len()).sum::<usize>() + self.rest.len()
     }
 
     /// Returns the blocks, and the rest of the message behind them.
@@ -73,11 +71,13 @@ impl<'a> Encoded<'a> {
     }
 
     /// Returns the whole message as bytes.
+    #[inline]
     pub fn into_bytes(self) -> Vec<u8> {
-        if self.blocks.is_empty() {
-            return self.rest;
-        }
-        let mut bytes = Vec::with_capacity(self.size);
+        if self.blocks.is_empty() { self.rest } else { self.joined() }
+    }
+
+    fn joined(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.size());
         self.blocks.iter().for_each(|block| bytes.extend_from_slice(block));
         bytes.extend_from_slice(&self.rest);
         keep(self.rest);
@@ -88,6 +88,21 @@ impl<'a> Encoded<'a> {
     pub fn keep(self) {
         keep(self.rest);
     }
+}
+
+/// Moves the front block before the others, and ends the in-band part with the trailer.
+fn end<'a>(mut blocks: Vec<Block<'a>>, kept: usize, trailer: Trailer, rest: &mut Vec<u8>) -> Vec<&'a [u8]> {
+    let front = front(&blocks, kept);
+    let trailer = Trailer {
+        front_size: front.map_or(0, |front| blocks[front].bytes.len() as u64),
+        front: front.and_then(|front| u32::try_from(front).ok()).unwrap_or(u32::MAX),
+        ..trailer
+    };
+    if let Some(front) = front {
+        blocks[..=front].rotate_right(1);
+    }
+    rest.extend_from_slice(&trailer.bytes());
+    blocks.into_iter().map(|block| block.bytes).collect()
 }
 
 /// Returns the number of the block that goes to the front: the largest one whose memory the receiver can

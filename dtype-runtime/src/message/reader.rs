@@ -61,8 +61,14 @@ fn too_few_bytes(size: usize, left: usize) -> Error {
     malformed(format!("{size} bytes are to be read, but only {left} follow"))
 }
 
+#[cold]
+fn bytes_follow(left: usize) -> Error {
+    malformed(format!("{left} bytes follow the value"))
+}
+
 // A test looks for the symbols of public functions, so a debug build has them.
 impl<'m> Reader<'m> {
+    #[inline]
     pub(super) fn new(in_band: &'m [u8], blocks: &'m [u8], front: Front<'m>) -> Self {
         Self { in_band, blocks, front, block: 0, least: BLOCK, depth: 0, inline: 0, reserved: 0 }
     }
@@ -218,6 +224,7 @@ impl<'m> Reader<'m> {
 
     /// Returns the number of values to allocate memory for, before any of `count` values has been read. If
     /// they have been read, they are no longer [`reserved`](Self::release).
+    #[inline]
     pub(super) fn reserve<T>(&mut self, count: usize) -> usize {
         let most = self.bytes_left().saturating_mul(TIMES).max(CAUTIOUS).saturating_sub(self.reserved);
         let some = count.min(most / size_of::<T>().max(1));
@@ -226,16 +233,19 @@ impl<'m> Reader<'m> {
     }
 
     /// Ends the reservation of memory for values.
+    #[inline]
     pub(super) fn release<T>(&mut self, some: usize) {
         self.reserved -= some * size_of::<T>();
     }
 
     /// Returns `true` if there is a front block that has not been read.
+    #[inline]
     fn has_front(&self) -> bool {
         self.front.number != u32::MAX && self.block <= self.front.number
     }
 
     /// Returns the number of bytes that have not been read.
+    #[inline]
     pub(super) fn bytes_left(&self) -> usize {
         let front = match &self.front.bytes {
             _ if !self.has_front() => 0,
@@ -246,10 +256,11 @@ impl<'m> Reader<'m> {
     }
 
     /// Checks that everything has been read.
+    #[inline]
     pub(super) fn end(&self) -> Result<(), Error> {
         match self.bytes_left() {
             0 if !self.has_front() => Ok(()),
-            left => Err(malformed(format!("{left} bytes follow the value"))),
+            left => Err(bytes_follow(left)),
         }
     }
 }

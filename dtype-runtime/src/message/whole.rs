@@ -29,6 +29,7 @@ pub(super) struct Trailer {
 }
 
 impl Trailer {
+    #[inline]
     pub fn bytes(self) -> [u8; TRAILER] {
         let mut bytes = [0; TRAILER];
         let numbers = [self.fingerprint, self.in_band, self.front_size];
@@ -38,27 +39,26 @@ impl Trailer {
         bytes
     }
 
+    #[inline]
     fn read(bytes: &[u8; TRAILER]) -> Result<Self, Error> {
         let [fingerprint, in_band, front_size] =
             array::from_fn(|i| u64::from_ne_bytes(bytes.as_chunks().0[i]));
         let [front, mark] = array::from_fn(|i| u32::from_ne_bytes(bytes[24..].as_chunks().0[i]));
-        match mark {
-            MARK => {}
-            other if other.swap_bytes() == MARK => {
-                return Err(malformed("it comes from a machine of another byte order"));
-            }
-            other if other.to_be_bytes()[..3] == MARK.to_be_bytes()[..3] => {
-                return Err(malformed("it comes from another version of this library"));
-            }
-            _ => {
-                return Err(malformed(
-                    "it does not end as an owned message does: the sender sent plain values, such as a \
-                     `Vec` of numbers; receive that type",
-                ));
-            }
-        }
-        Ok(Self { fingerprint, in_band, front_size, front })
+        if mark == MARK { Ok(Self { fingerprint, in_band, front_size, front }) } else { Err(no_mark(mark)) }
     }
+}
+
+/// Returns the reason why a message does not end with the mark of this version.
+#[cold]
+fn no_mark(found: u32) -> Error {
+    malformed(if found.swap_bytes() == MARK {
+        "it comes from a machine of another byte order"
+    } else if found.to_be_bytes()[..3] == MARK.to_be_bytes()[..3] {
+        "it comes from another version of this library"
+    } else {
+        "it does not end as an owned message does: the sender sent plain values, such as a `Vec` of numbers; \
+         receive that type"
+    })
 }
 
 /// Returns `true` if `length` bytes, whose last ones are `end`, end as a message of this version does, and

@@ -51,11 +51,13 @@ pub(crate) fn keep(mut memory: Vec<u8>) {
 }
 
 /// Returns new memory, as large as that of the last message.
+#[inline]
 fn fresh() -> Vec<u8> {
     Vec::with_capacity(LAST.try_with(Cell::get).unwrap_or_default())
 }
 
 /// Ends an in-band part in memory of its own. Its caller may keep it, so unused memory is given back.
+#[inline]
 pub(super) fn trim(in_band: &mut Vec<u8>) {
     let size = in_band.len();
     let _ = LAST.try_with(|last| last.set(size.min(MOST_EXPECTED)));
@@ -84,6 +86,7 @@ fn joined<'a>(mut blocks: Vec<Block<'a>>, block: Block<'a>) -> Vec<Block<'a>> {
 // A test looks for the symbols of public functions, so a debug build has them.
 impl<'a> Writer<'a> {
     /// Creates an empty message, in memory of an earlier one if `spare` is set.
+    #[inline]
     pub(super) fn new(spare: bool) -> Self {
         let in_band = if spare { self::spare() } else { fresh() };
         Self { in_band, blocks: Vec::new(), depth: 0 }
