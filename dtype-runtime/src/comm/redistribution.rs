@@ -80,12 +80,17 @@ impl<T: MpiDatatype, const D: usize> Redistribution<T, D> {
         // A rank with an error tells the others, so that none waits for its messages.
         let own = succeeded(own, failure)?;
         let may_agree = has_parts == 0 && most_dimensions == !fewest;
-        let divided = match grids.filter(|_| may_agree) {
-            Some(grids) if agree(communicator, &grids)? => Divided::ByGrids(grids),
-            _ => Divided::ByParts(Parts::read(&communicator.all_gather(&numbers(&own))?)?),
+        let grids = match grids.filter(|_| may_agree) {
+            Some(grids) if agree(communicator, &grids)? => Some(grids),
+            _ => None,
         };
+        let divided = match grids {
+            Some(grids) => Ok(Divided::ByGrids(grids)),
+            None => Parts::read(&communicator.all_gather(&numbers(&own))?).map(Divided::ByParts),
+        };
+        let moves = Moves::on(Arc::clone(&companion));
         let peer = |rank| Address { communicator: companion.communicator, rank: rank as c_int, tag };
-        let made = Self::plan(own, &divided, [rank, ranks], Moves::on(Arc::clone(&companion)), peer);
+        let made = divided.and_then(|divided| Self::plan(own, &divided, [rank, ranks], moves, peer));
         let [failure] = most(communicator, [failed(&made, rank)])?;
         succeeded(made, failure)
     }
