@@ -30,6 +30,7 @@ pub enum Distribution {
     /// let share = |coordinate, length| Distribution::Block(None).share(0, coordinate, 4, length);
     /// assert_eq!(share(3, 10)?, Share::consecutive(9, 1));
     /// assert_eq!(share(3, 5)?, Share::consecutive(5, 0));
+    /// assert!(share(4, 10).is_err());
     /// # Ok::<(), dtype_core::Error>(())
     /// ```
     Block(Option<usize>),
@@ -70,11 +71,11 @@ impl Share {
     }
 
     /// Returns the indices below `length` of the blocks of `block` indices that process `coordinate` gets, if
-    /// they are dealt out to `processes` in turn.
+    /// they are dealt out to `processes` in turn. A block of 0 indices has 1. There are none without processes.
     pub const fn dealt(block: usize, coordinate: usize, processes: usize, length: usize) -> Self {
         let block = if block == 0 { 1 } else { block };
         let (start, step) = (coordinate.saturating_mul(block), block.saturating_mul(processes));
-        if start >= length {
+        if start >= length || processes == 0 {
             return Self::consecutive(length, 0);
         }
         if processes == 1 || step >= length {
@@ -116,8 +117,9 @@ impl Distribution {
     /// dimension.
     ///
     /// # Errors
-    /// [`Error::Argument`], with the number of the `dimension`, if a block has no elements, if the blocks do
-    /// not cover the array, or if a dimension that is not distributed has several processes.
+    /// [`Error::Argument`], with the number of the `dimension`, if there is no such process, if a block has no
+    /// elements, if the blocks do not cover the array, or if a dimension that is not distributed has several
+    /// processes.
     pub fn share(
         self,
         dimension: usize,
@@ -126,6 +128,11 @@ impl Distribution {
         length: usize,
     ) -> Result<Share, Error> {
         match self {
+            _ if coordinate >= processes => {
+                let argument = format!("the coordinate in dimension {dimension}");
+                let requirement = format!("less than {processes}, the number of processes");
+                Err(refused(argument, coordinate, requirement))
+            }
             Self::None if processes > 1 => {
                 let requirement = "1, as the dimension is not distributed";
                 Err(refused(format!("psizes[{dimension}]"), processes, requirement.into()))

@@ -174,6 +174,9 @@ impl<const D: usize> Part<D> {
     /// let peers = from.peers(&to);
     /// assert_eq!(peers.iter().map(|(_, elements)| elements).sum::<u128>(), 1 << 15);
     /// ```
+    ///
+    /// # Panics
+    /// If the result does not fit memory, as `vec!`.
     pub fn peers(&self, to: &Self) -> Vec<(usize, u128)> {
         let peers = self.rule().peers(&to.rule(), to.ranks);
         peers.into_iter().map(|(rank, [ours, _])| (rank, ours.count())).collect()
@@ -299,6 +302,17 @@ mod tests {
                 }
             }
         }
+        // The longest dimensions, and grids of as many places: no work is done beside a dimension in which there
+        // is nothing.
+        let whole = |grid| Part::of(0, [usize::MAX], grid);
+        assert_eq!(whole([1]).peers(&whole([1])), [(0, u128::from(u64::MAX))]);
+        assert_eq!(whole([5]).peers(&whole([1])).len(), 1);
+        assert_eq!(whole([1]).peers(&whole([5])).len(), 5);
+        let places = [1, usize::MAX];
+        assert_eq!(Part::of(0, [0, usize::MAX], [1, 1]).peers(&Part::of(0, [0, usize::MAX], places)), []);
+        assert_eq!(Part::of(1, [2, usize::MAX], [2, 1]).peers(&Part::of(0, [1, usize::MAX], places)), []);
+        let turned = Part::of(0, [usize::MAX, 1], [usize::MAX, 1]);
+        assert_eq!(Part::of(1, [usize::MAX, 2], [1, 2]).peers(&turned), []);
         // Nobody has an element of a grid without places.
         assert_eq!(Part::of(0, [4], [1]).peers(&Part::of(0, [4], [0])), []);
         assert_eq!(Part::of(0, [4], [0]).peers(&Part::of(0, [4], [1])), []);

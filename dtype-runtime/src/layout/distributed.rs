@@ -131,7 +131,8 @@ impl<T: MpiDatatype, const D: usize> Local<T, D> {
     /// Returns the parts of a rank.
     pub(crate) fn all<P: Distributed<D> + ?Sized>(own: &P) -> Result<Vec<Self>, Error> {
         let parts = own.parts()?.into_iter().map(|OwnPart { part, local }| {
-            Ok(Self { here: part.all().layout(&local)?, there: part.layout()?, whole: Whole::new(local)? })
+            let whole = Whole::new(local)?;
+            Ok(Self { here: part.all().layout(&local)?, there: part.layout()?, whole })
         });
         parts.collect()
     }
@@ -312,6 +313,9 @@ impl Division {
             return index / block;
         }
         let (least, more) = (self.length / self.ranks, self.length % self.ranks);
+        if more == 0 {
+            return index / least;
+        }
         match index.checked_sub(more * (least + 1)) {
             None => index / (least + 1),
             Some(behind) => more + behind / least,
@@ -355,27 +359,38 @@ impl<const D: usize> Grid<D> {
     /// block of this rank in a turn, but at most one for each rank.
     pub(crate) fn peers(&self, other: &Self, ranks: usize) -> Vec<(usize, [Positions<D>; 2])> {
         let Some(own) = self.shares() else { return Vec::new() };
-        if other.dimensions.iter().any(|division| division.ranks == 0) {
-            return Vec::new();
-        }
-        // The distance between the ranks of neighbouring coordinates.
+        // The distance between the ranks of neighbouring coordinates, and the number of coordinates.
+        let mut distance = 1usize;
         let mut distances = [1usize; D];
-        for k in (1..D).rev() {
-            distances[k - 1] = distances[k].saturating_mul(other.dimensions[k].ranks);
+        let mut most = [0; D];
+        for (k, division) in other.dimensions.iter().enumerate().rev() {
+            if division.ranks == 0 || own[k].count == 0 {
+                return Vec::new();
+            }
+            distances[k] = distance;
+            most[k] = ranks.div_ceil(distance).min(division.ranks);
+            distance = distance.saturating_mul(division.ranks);
         }
-        let along: [Vec<(usize, [Indices; 2])>; D] = array::from_fn(|k| {
+        // If there are none along a dimension, the longer ones need no work.
+        let mut order: [usize; D] = array::from_fn(|k| k);
+        order.sort_unstable_by_key(|k| most[*k]);
+        let mut along = [const { Vec::new() }; D];
+        for k in order {
             let division = &other.dimensions[k];
             let steps = Steps::new(own[k].step, division.share(0).step);
-            let most = ranks.div_ceil(distances[k]).min(division.ranks);
-            let coordinates = division.owners(&own[k], steps.turn_of(&own[k]), most);
+            let coordinates = division.owners(&own[k], steps.turn_of(&own[k]), most[k]);
             let shared = coordinates.into_iter().map(|coordinate| {
                 let both = steps.common(&own[k], &division.share(coordinate));
                 (coordinate.saturating_mul(distances[k]), both)
             });
-            shared.filter(|(_, [ours, _])| ours.count() > 0).collect()
-        });
-        let all = along.iter().map(Vec::len).product();
-        let peers = (0..all).filter_map(|mut number: usize| {
+            along[k].extend(shared.filter(|(_, [ours, _])| ours.count() > 0));
+            if along[k].is_empty() {
+                return Vec::new();
+            }
+        }
+        let all = along.iter().map(Vec::len).fold(1, usize::saturating_mul);
+        let mut peers = Vec::with_capacity(all);
+        peers.extend((0..all).filter_map(|mut number| {
             let mut chosen = [0; D];
             for (k, choice) in chosen.iter_mut().enumerate().rev() {
                 *choice = number % along[k].len();
@@ -385,8 +400,8 @@ impl<const D: usize> Grid<D> {
             let rank = coordinates.fold(0, usize::saturating_add);
             let both = || Positions::of_both(&array::from_fn(|k| along[k][chosen[k]].1.clone()));
             if rank < ranks { Some((rank, both()?)) } else { None }
-        });
-        peers.collect()
+        }));
+        peers
     }
 
     /// Returns the numbers that are equal if and only if the rules are.

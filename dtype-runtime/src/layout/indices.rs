@@ -119,8 +119,15 @@ impl Indices {
 
     /// Returns `true` if both have an index in common.
     pub fn meet(&self, other: &Self) -> bool {
+        // What is common recurs after the least common multiple of both distances.
+        let [step, other_step] = [self, other].map(|indices| indices.turn().2);
+        let period = (step / gcd(step, other_step)).saturating_mul(other_step);
+        let reach = self.first().max(other.first()).saturating_add(period);
         let (mut ours, mut theirs) = (self.shares().peekable(), other.shares().peekable());
         while let (Some(one), Some(two)) = (ours.peek(), theirs.peek()) {
+            if one.start.max(two.start) >= reach {
+                return false;
+            }
             if common(one, two)[0].count() > 0 {
                 return true;
             }
@@ -469,6 +476,11 @@ mod tests {
     #[test]
     fn the_longest_dimensions_take_a_few_numbers() {
         let length = 1 << 60;
+        // Positions within one share that never meet are told apart within one turn.
+        let [three, five, other] =
+            [(3, 0), (5, 0), (5, 1)].map(|(block, coordinate)| Share::dealt(block, coordinate, 2, length));
+        let [[first, _], [second, _]] = [common(&three, &five), common(&three, &other)];
+        assert!(!first.meet(&second) && first.meet(&first));
         let one = |coordinate| Share::dealt(64, coordinate, 3, length);
         let two = |coordinate| Share::dealt(100, coordinate, 7, length);
         let counts = (0..7).map(|q| common(&one(1), &two(q))[0].count());

@@ -285,6 +285,14 @@ pub fn many_blocks(world: &SimpleCommunicator) {
         assert!(file.view(0, &layout!(u8[m][4] => [.., 1]).unwrap()).is_err());
         assert!(file.view(0, &layout!(u8[n] => [0] + [1..;2]).unwrap()).is_err());
     }
+    // A local array that no memory can hold, on one rank or on all.
+    for far in [0, usize::MAX] {
+        let width = if world.rank() == 0 { usize::MAX } else { far };
+        let part = world.blocks([4 * world.size()], [world.size()]).widths([[width, 0]]);
+        let mut own = vec![0u8; 4];
+        assert!(file.write(&part, &own).is_err());
+        assert!(file.read(&part, &mut own).is_err());
+    }
     // All bytes of a long array are one block.
     let (n, own) = (1usize << 30, world.rank() as u64);
     let mut view = file.view(0, &layout!(u8[n] => [..]).unwrap()).unwrap();
