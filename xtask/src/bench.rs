@@ -21,8 +21,8 @@ pub(crate) enum Name {
     Reconstruct,
     /// Compilation of a crate of structs or layouts, against rsmpi and against a crate that uses neither.
     Compile,
-    /// Making, solving, finding and packing layouts, and planning redistributions of one rank of many, against
-    /// plain loops.
+    /// Making, solving, finding and packing layouts, and planning redistributions of one rank of many,
+    /// against plain loops.
     Layout,
     /// Packing and unpacking, against loops by hand in Rust and in C, `memcpy`, and each MPI library,
     /// including the newest ones.

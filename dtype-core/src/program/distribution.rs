@@ -71,7 +71,8 @@ impl Share {
     }
 
     /// Returns the indices below `length` of the blocks of `block` indices that process `coordinate` gets, if
-    /// they are dealt out to `processes` in turn. A block of 0 indices has 1. There are none without processes.
+    /// they are dealt out to `processes` in turn. A block of 0 indices counts as one of 1. Without processes,
+    /// there are no indices.
     pub const fn dealt(block: usize, coordinate: usize, processes: usize, length: usize) -> Self {
         let block = if block == 0 { 1 } else { block };
         let (start, step) = (coordinate.saturating_mul(block), block.saturating_mul(processes));
@@ -117,9 +118,9 @@ impl Distribution {
     /// dimension.
     ///
     /// # Errors
-    /// [`Error::Argument`], with the number of the `dimension`, if there is no such process, if a block has no
-    /// elements, if the blocks do not cover the array, or if a dimension that is not distributed has several
-    /// processes.
+    /// [`Error::Argument`], with the number of the `dimension`, if there is no such process, if a block has
+    /// no elements, if the blocks do not cover the array, or if a dimension that is not distributed has
+    /// several processes.
     pub fn share(
         self,
         dimension: usize,

@@ -302,8 +302,8 @@ mod tests {
                 }
             }
         }
-        // The longest dimensions, and grids of as many places: no work is done beside a dimension in which there
-        // is nothing.
+        // The longest dimensions, and grids of as many places: no work is done beside a dimension in which
+        // there is nothing.
         let whole = |grid| Part::of(0, [usize::MAX], grid);
         assert_eq!(whole([1]).peers(&whole([1])), [(0, u128::from(u64::MAX))]);
         assert_eq!(whole([5]).peers(&whole([1])).len(), 1);
