@@ -737,6 +737,34 @@ fn threads_may_give_the_same_lists_at_once() {
     });
 }
 
+/// Blocks that are dealt out are the elements of a list, at no higher cost, and may be split.
+#[test]
+fn cyclic_darrays_are_lists_of_their_elements() {
+    use dtype_runtime::layout::split;
+    for (n, block, processes) in [(7, 2, 2), (10, 3, 3), (61, 5, 2), (200, 3, 2), (1001, 2, 3)] {
+        let part = |rank| {
+            let distributions = [Distribution::Cyclic(Some(block)), Distribution::None];
+            let order = ArrayOrder::ColumnMajor;
+            let own = Darray { rank, gsizes: [n, 3], distributions, psizes: [processes, 1], order };
+            own.layout::<u8>().unwrap()
+        };
+        for rank in 0..processes {
+            let rows: Vec<usize> = (0..n).filter(|row| row / block % processes == rank).collect();
+            let elements: Vec<usize> = (0..3).flat_map(|j| rows.iter().map(move |row| j * n + row)).collect();
+            let length = 3 * n;
+            let listed = layout!(u8[length] => [{&elements}]).unwrap();
+            assert_eq!(part(rank).type_map().unwrap(), listed.type_map().unwrap());
+            assert!(part(rank).cost() <= listed.cost(), "{n} {block} {processes}");
+            let mut cells = vec![0; length];
+            let others: Vec<_> = (0..processes).filter(|other| *other != rank).map(part).collect();
+            let (_, mut writes) = split(&mut cells, &others, &[part(rank)]).unwrap();
+            writes[0].unpack(&vec![9; elements.len()]).unwrap();
+            assert!(cells.iter().enumerate().all(|(i, cell)| (*cell == 9) == elements.contains(&i)));
+            assert!(split(&mut cells, &[part(rank)], &[part(rank)]).is_err());
+        }
+    }
+}
+
 #[test]
 fn ready_made_layouts_say_which_parameter_is_wrong() {
     let order = ArrayOrder::RowMajor;

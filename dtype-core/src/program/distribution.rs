@@ -142,8 +142,8 @@ impl Distribution {
             Self::Block(Some(0)) | Self::Cyclic(Some(0)) => {
                 Err(refused(format!("the block of distributions[{dimension}]"), 0, "1 or more".into()))
             }
-            Self::Block(block) => {
-                let block = block.unwrap_or_else(|| length.div_ceil(processes).max(1));
+            Self::Block(_) => {
+                let block = self.block(processes, length);
                 let least = length.div_ceil(processes);
                 if block < least {
                     let argument = format!("the block of distributions[{dimension}]");
@@ -154,7 +154,24 @@ impl Distribution {
                 let start = coordinate.saturating_mul(block).min(length);
                 Ok(Share::consecutive(start, block.min(length - start)))
             }
-            Self::Cyclic(block) => Ok(Share::dealt(block.unwrap_or(1), coordinate, processes, length)),
+            Self::Cyclic(_) => Ok(Share::dealt(self.block(processes, length), coordinate, processes, length)),
+        }
+    }
+
+    /// Returns the number of elements of a block, if `processes`, of which there is at least one, divide a
+    /// dimension of `length` elements.
+    ///
+    /// ```
+    /// use dtype_core::Distribution::{Block, Cyclic, None};
+    ///
+    /// let blocks = [None, Block(Option::None), Block(Some(5)), Cyclic(Option::None), Cyclic(Some(2))];
+    /// assert_eq!(blocks.map(|distribution| distribution.block(4, 10)), [10, 3, 5, 1, 2]);
+    /// ```
+    pub fn block(self, processes: usize, length: usize) -> usize {
+        match self {
+            Self::None => length.max(1),
+            Self::Block(block) => block.unwrap_or_else(|| length.div_ceil(processes.max(1)).max(1)),
+            Self::Cyclic(block) => block.unwrap_or(1),
         }
     }
 }

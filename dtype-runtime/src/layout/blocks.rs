@@ -108,17 +108,15 @@ impl<const D: usize> Part<D> {
         Grid { rank: self.rank, dimensions }
     }
 
-    /// Returns the own indices in dimension `k`; none if there is no such dimension, or if the rank is beyond
-    /// the grid.
-    fn share(&self, k: usize) -> Share {
-        let shares = self.rule().shares();
-        shares.and_then(|shares| shares.get(k).copied()).unwrap_or(Share::consecutive(0, 0))
+    /// Returns the own indices in each dimension; none if the rank is beyond the grid.
+    fn shares(&self) -> [Share; D] {
+        self.rule().shares().unwrap_or([Share::consecutive(0, 0); D])
     }
 
     /// Returns the global indices of the own elements in dimension `k`, in ascending order; none if there is
     /// no such dimension.
     pub fn indices(&self, k: usize) -> impl Iterator<Item = usize> + use<D> {
-        let share = self.share(k);
+        let share = self.shares().get(k).copied().unwrap_or(Share::consecutive(0, 0));
         (0..share.count).map(move |position| share.at(position))
     }
 
@@ -126,33 +124,34 @@ impl<const D: usize> Part<D> {
     /// reach from its first index to its last, and other ranks have indices between them:
     /// [`indices`](Self::indices) returns the own ones.
     pub fn ranges(&self) -> [Range<usize>; D] {
-        array::from_fn(|k| {
-            let share = self.share(k);
-            share.count.checked_sub(1).map_or(0..0, |last| share.start..share.at(last) + 1)
-        })
+        let own = |share: Share| share.count.checked_sub(1).map(|last| share.start..share.at(last) + 1);
+        self.shares().map(|share| own(share).unwrap_or(0..0))
     }
 
     /// Returns the lengths of the dimensions of the local array, ghost cells included.
     pub fn local(&self) -> [usize; D] {
+        let shares = self.shares();
         array::from_fn(|k| {
             let [below, above] = self.widths[k];
-            self.share(k).count.saturating_add(below).saturating_add(above)
+            shares[k].count.saturating_add(below).saturating_add(above)
         })
     }
 
     /// Returns the indices of the own elements in the local array.
     pub fn own(&self) -> [Range<usize>; D] {
+        let shares = self.shares();
         array::from_fn(|k| {
             let [below, _] = self.widths[k];
-            below..below.saturating_add(self.share(k).count)
+            below..below.saturating_add(shares[k].count)
         })
     }
 
     /// Returns the global index of an own element, of which the index in the local array is given. (The
     /// index of a ghost cell gives the nearest own element.)
     pub fn global(&self, local: [usize; D]) -> [usize; D] {
+        let shares = self.shares();
         array::from_fn(|k| {
-            let (share, [below, _]) = (self.share(k), self.widths[k]);
+            let (share, [below, _]) = (&shares[k], self.widths[k]);
             let position = local[k].saturating_sub(below);
             share.count.checked_sub(1).map_or(0, |last| share.at(position.min(last)))
         })

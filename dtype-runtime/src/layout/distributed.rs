@@ -3,7 +3,7 @@
 
 use std::array;
 
-use dtype_core::{ArrayOrder, Distribution, Share};
+use dtype_core::{ArrayOrder, Share};
 
 use super::{
     dynamic::DynamicLayout,
@@ -423,12 +423,7 @@ impl<const D: usize> Distributed<D> for Darray<D> {
     fn grid(&self) -> Option<Grid<D>> {
         let dimensions = array::from_fn(|k| {
             let (length, ranks) = (self.gsizes[k], self.psizes[k]);
-            let block = match self.distributions[k] {
-                Distribution::None => length.max(1),
-                Distribution::Block(block) => block.unwrap_or_else(|| length.div_ceil(ranks.max(1)).max(1)),
-                Distribution::Cyclic(block) => block.unwrap_or(1),
-            };
-            Division { length, ranks, block: Some(block) }
+            Division { length, ranks, block: Some(self.distributions[k].block(ranks, length)) }
         });
         Some(Grid { rank: self.rank, dimensions })
     }

@@ -119,7 +119,7 @@ impl Indices {
 
     /// Returns `true` if both have an index in common.
     pub fn meet(&self, other: &Self) -> bool {
-        // What is common recurs after the least common multiple of both distances.
+        // Both recur together after the least common multiple of their distances.
         let [step, other_step] = [self, other].map(|indices| indices.turn().2);
         let period = (step / gcd(step, other_step)).saturating_mul(other_step);
         let reach = self.first().max(other.first()).saturating_add(period);
@@ -317,8 +317,8 @@ impl Steps {
         if blocks - 1 <= window / self.divisor {
             return (first..first + blocks).collect();
         }
-        // Where the first block begins, from the start of an inner block on, and where the window begins. The
-        // window is shorter than the distance, since the distance is at most `blocks` times the divisor.
+        // The remainder of the first block, and from it the way to the window. The window is shorter than the
+        // distance, since the distance is at most `blocks` times the divisor.
         let distance = inner.step;
         let remainder = if start < inner.start {
             (distance - (inner.start - start) % distance) % distance
