@@ -4,7 +4,8 @@
 //! [`Plan`] is a compiled type tree; [`Data`] and [`DataMut`] join one to memory.
 //!
 //! - `plan`: a compiled type tree, made of `node`s, with the `signature` of its packed bytes;
-//! - `strategy`: decides how a node is run: by its own loops, as a list of `moves`, or in `passes`;
+//! - `strategy`: decides how a node is run: by its own loops, as a list of `moves` or
+//!   `records`, or in `passes`;
 //! - `run`: runs a plan or a part of it, with `kernels`, between two `sides`;
 //! - `blocks`: calls a visitor for each contiguous block of a plan;
 //! - `transpack`: joins two plans into one copy;
@@ -36,6 +37,7 @@ mod node;
 mod passes;
 mod plan;
 pub mod prices;
+mod records;
 mod run;
 mod sides;
 mod signature;

@@ -2,13 +2,21 @@
 //! size of a block.
 
 use super::{
-    kernels::{Any, Exact, Lines, Width, with_width},
+    kernels::{Any, Exact, Tail, Width, with_width},
+    records::Records,
     sides::{CHUNK, Direction, Sides, Span},
 };
 
+/// The blocks of a node, listed.
+#[derive(Clone, Debug)]
+pub(crate) enum Moves {
+    Blocks(Lists),
+    Records(Records),
+}
+
 /// The blocks of a node: the short blocks in lists, each of one size, and the longer blocks.
 #[derive(Clone, Debug)]
-pub(crate) struct Moves {
+pub(crate) struct Lists {
     lists: Box<[Listed]>,
     long: Box<[Span]>,
 }
@@ -55,23 +63,27 @@ impl Moves {
     const TOGETHER: usize = CHUNK;
     /// The size in bytes of the longest block that is listed. Longer blocks are copied one by one.
     pub const LONGEST: usize = 128;
+}
 
-    /// Lists `blocks`. Returns `None` if an offset does not fit into 32 bits.
-    pub fn of(blocks: &[Span]) -> Option<Self> {
+impl Lists {
+    /// Lists `blocks`, which are copied in each of `runs` iterations. Returns `None` if an offset does not
+    /// fit into 32 bits.
+    pub fn of(blocks: &[Span], runs: usize) -> Option<Self> {
         let (mut lists, mut long) = (Vec::new(), Vec::new());
         let mut bytes = 0;
         let together = |_: &Span, next: &Span| {
             bytes += next.size;
-            let fits = bytes <= Self::TOGETHER;
+            let fits = bytes <= Moves::TOGETHER;
             if !fits {
                 bytes = 0;
             }
             fits
         };
         for some in blocks.chunk_by(together) {
-            let (some, longer): (Vec<_>, Vec<_>) = some.iter().partition(|block| block.size <= Self::LONGEST);
+            let (some, longer): (Vec<_>, Vec<_>) =
+                some.iter().partition(|block| block.size <= Moves::LONGEST);
             long.extend(longer);
-            add_lists(&some, &mut lists)?;
+            add_lists(&some, runs, &mut lists)?;
         }
         Some(Self { lists: lists.into(), long: long.into() })
     }
@@ -102,16 +114,22 @@ impl Moves {
     }
 }
 
-/// Adds the lists of some blocks. A size that several blocks have gets a list. Other blocks are cut into
-/// parts of 1, 2, 4, 8, 16 or 32 bytes, the last of which may overlap the one before. Returns `None` if an
-/// offset does not fit into 32 bits.
-fn add_lists(blocks: &[Span], lists: &mut Vec<Listed>) -> Option<()> {
+/// Adds the lists of some blocks, which are copied in each of `runs` iterations. A size gets a list if
+/// several blocks have it, or if there are few sizes and many iterations. Other blocks are cut into parts of
+/// 1, 2, 4, 8, 16 or 32 bytes, the last of which may overlap the one before. Returns `None` if an offset does
+/// not fit into 32 bits.
+fn add_lists(blocks: &[Span], runs: usize, lists: &mut Vec<Listed>) -> Option<()> {
     /// The least number of blocks of one size for which that size gets a list.
     const SEVERAL: usize = 6;
+    /// The largest number of sizes each of which gets a list in [`MANY`] iterations.
+    const FEW: usize = 4;
+    /// The least number of iterations that make up for the calls of [`FEW`] lists.
+    const MANY: usize = 8;
     let mut sizes = [0; Moves::LONGEST + 1];
     for block in blocks {
         sizes[block.size] += 1;
     }
+    let each_size = runs >= MANY && sizes.iter().filter(|count| **count > 0).count() <= FEW;
     // If nearly all blocks have one size, blocks of a small multiple of this size are cut into blocks of this
     // size.
     let most = (1..sizes.len()).max_by_key(|size| sizes[*size])?;
@@ -121,7 +139,7 @@ fn add_lists(blocks: &[Span], lists: &mut Vec<Listed>) -> Option<()> {
     for block in blocks {
         let width = match block.size {
             _ if by_one_size && takes_all(block) => most,
-            size if sizes[size] >= SEVERAL => size,
+            size if each_size || sizes[size] >= SEVERAL => size,
             size => 1 << size.ilog2().min(5),
         };
         let list = widths.iter().position(|(listed, _)| *listed == width).unwrap_or_else(|| {

@@ -32,10 +32,14 @@ pub(crate) struct Strategy {
     pub lines: usize,
     /// The largest number of blocks for which `moves` and `passes` may be built.
     pub most: usize,
+    /// The number of times that the node is run each time that the plan is.
+    pub runs: usize,
     /// `true` if passes are faster than the node's own loops.
     pub in_passes: bool,
     /// The blocks, prepared for passes; `None` if passes are not the fastest way.
     pub passes: Option<Passes>,
+    /// `true` if moves are faster record by record than block by block.
+    pub in_records: bool,
     /// The blocks, as moves; `None` if moves are never the fastest way, or cannot be built.
     pub moves: Option<Moves>,
     /// The largest number of iterations for which moves are the fastest way.
@@ -387,9 +391,47 @@ impl Node {
         Placed { a, b, node: self }
     }
 
+    /// Visits the node, which is at the offsets `at` on both sides, and the nodes within, in the order of
+    /// side `b`. Returns `None` if a visit stops.
+    pub fn visit(
+        &self,
+        at: (isize, isize),
+        visitor: &mut impl FnMut(&Self, (isize, isize)) -> Visit,
+    ) -> Option<()> {
+        match visitor(self, at) {
+            Visit::Within => {}
+            Visit::Beyond => return Some(()),
+            Visit::Stop => return None,
+        }
+        let from = |a: isize, b: isize| (at.0.wrapping_add(a), at.1.wrapping_add(b));
+        match &self.kind {
+            Kind::Block | Kind::Blocks(_) => Some(()),
+            Kind::Repeat { count, a, b, child } => {
+                (0..*count).try_for_each(|i| child.visit(from(a.nth(i), b.nth(i)), visitor))
+            }
+            Kind::Buckets { a, b, buckets, child } => buckets.iter().try_for_each(|bucket| {
+                let place = |i| from(bucket.a.wrapping_add(a.nth(i)), bucket.b.wrapping_add(b.nth(i)));
+                (0..bucket.count).try_for_each(|i| child.visit(place(i), visitor))
+            }),
+            Kind::Sequence(parts) => {
+                parts.iter().try_for_each(|part| part.node.visit(from(part.a, part.b), visitor))
+            }
+        }
+    }
+
     pub fn repeat(count: usize, a: Places, b: Places, child: Box<Self>) -> Self {
         Self::new(count * child.size, Kind::Repeat { count, a, b, child })
     }
+}
+
+/// The way on from a node that was visited.
+pub(crate) enum Visit {
+    /// To the nodes within.
+    Within,
+    /// To the next node.
+    Beyond,
+    /// To no other node.
+    Stop,
 }
 
 /// A half-open range of byte positions.

@@ -24,7 +24,7 @@ impl Passes {
         }
         let (short, long): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.size <= Group::LONGEST);
         let pieces: Vec<_> = short.iter().flat_map(Span::pieces).collect();
-        Some(Self { groups: Group::of(&pieces), blocks: long.into() })
+        Some(Self { groups: groups(&pieces).map(Group::of).collect(), blocks: long.into() })
     }
 }
 
@@ -41,19 +41,23 @@ impl Group {
     /// The size in bytes of the longest block that is cut into pieces. Longer blocks are copied one by one.
     pub const LONGEST: usize = 32;
 
-    /// Distributes pieces over groups of nearly equal size.
-    fn of(pieces: &[Span]) -> Box<[Self]> {
-        let groups = pieces.len().div_ceil(4);
-        let group = |i: usize| {
-            let some = &pieces[i * pieces.len() / groups..(i + 1) * pieces.len() / groups];
-            let mut a = [0; 4];
-            let mut b = [0; 4];
-            let mut sizes = [0; 4];
-            for (i, piece) in some.iter().enumerate() {
-                (a[i], b[i], sizes[i]) = (piece.a, piece.b, piece.size);
-            }
-            Self { a, b, kernel: group_kernel(&sizes[..some.len()]) }
-        };
-        (0..groups).map(group).collect()
+    /// The largest number of pieces.
+    pub const MOST: usize = 4;
+
+    /// Prepares at most [`MOST`](Self::MOST) pieces.
+    pub fn of(pieces: &[Span]) -> Self {
+        let mut a = [0; Self::MOST];
+        let mut b = [0; Self::MOST];
+        let mut sizes = [0; Self::MOST];
+        for (i, piece) in pieces.iter().enumerate() {
+            (a[i], b[i], sizes[i]) = (piece.a, piece.b, piece.size);
+        }
+        Self { a, b, kernel: group_kernel(&sizes[..pieces.len()]) }
     }
+}
+
+/// Distributes pieces over groups of nearly equal size.
+pub(crate) fn groups(pieces: &[Span]) -> impl Iterator<Item = &[Span]> {
+    let count = pieces.len().div_ceil(Group::MOST);
+    (0..count).map(move |i| &pieces[i * pieces.len() / count..(i + 1) * pieces.len() / count])
 }

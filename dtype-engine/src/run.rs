@@ -7,8 +7,10 @@
 
 use super::{
     kernels::{Listed, Stride, copy_block, copy_listed, kernel},
+    moves::Moves,
     node::{Bytes, Kind, Node, Placed, Places, Turns, overlapping},
     passes::Passes,
+    records::Records,
     sides::{CHUNK, Direction, Sides, Span, TURNS},
 };
 
@@ -122,22 +124,8 @@ unsafe fn run_all<D: Direction>(node: &Node, turns: Repeat<'_>, sides: Sides) {
     }
     let both_listed = matches!((turns.a, turns.b), (PlacesRef::At(_), PlacesRef::At(_)));
     if let Some(moves) = node.strategy.moves(turns.count, both_listed) {
-        if turns.count == 1 {
-            let sides = sides.at(turns.a.nth(0), turns.b.nth(0));
-            // SAFETY: 1 to 3 hold for the only iteration.
-            return unsafe { moves.run::<D>(&[sides]) };
-        }
-        let mut all = [sides; TURNS_OF_MOVES];
-        let most = (CHUNK / node.size.max(1)).clamp(1, TURNS_OF_MOVES);
-        for first in (0..turns.count).step_by(most) {
-            let count = most.min(turns.count - first);
-            for (i, turn) in all[..count].iter_mut().enumerate() {
-                *turn = sides.at(turns.a.nth(first + i), turns.b.nth(first + i));
-            }
-            // SAFETY: 1 to 3 hold for the node's blocks in these iterations.
-            unsafe { moves.run::<D>(&all[..count]) };
-        }
-        return;
+        // SAFETY: the caller guarantees 1 to 3 for the same blocks.
+        return unsafe { run_moves::<D>(moves, node.size, turns, sides) };
     }
     if let Some(passes) = &node.strategy.passes
         && !both_listed
@@ -173,6 +161,55 @@ unsafe fn run_all<D: Direction>(node: &Node, turns: Repeat<'_>, sides: Sides) {
                 unsafe { run_all::<D>(&part.node, turns, sides.at(part.a, part.b)) };
             }
         }),
+    }
+}
+
+/// Copies what `moves` are made of, `size` bytes, in each iteration of a loop.
+///
+/// # Safety
+/// Conditions 1 to 3 of [`Direction::copy`] hold for the blocks of the moves in each iteration.
+unsafe fn run_moves<D: Direction>(moves: &Moves, size: usize, turns: Repeat<'_>, sides: Sides) {
+    let lists = match moves {
+        Moves::Blocks(lists) => lists,
+        Moves::Records(records) => {
+            if let Some(outer) = turns.stride::<D>() {
+                // SAFETY: the caller guarantees 1 to 3 for the same blocks.
+                return unsafe { run_records::<D>(records, outer, sides) };
+            }
+            // SAFETY: 1 to 3 hold for each iteration.
+            let run = |sides| unsafe { run_records::<D>(records, Stride::ONCE, sides) };
+            return turns.turns(sides).for_each(run);
+        }
+    };
+    if turns.count == 1 {
+        let sides = sides.at(turns.a.nth(0), turns.b.nth(0));
+        // SAFETY: 1 to 3 hold for the only iteration.
+        return unsafe { lists.run::<D>(&[sides]) };
+    }
+    let mut all = [sides; TURNS_OF_MOVES];
+    let most = (CHUNK / size.max(1)).clamp(1, TURNS_OF_MOVES);
+    for first in (0..turns.count).step_by(most) {
+        let count = most.min(turns.count - first);
+        for (i, turn) in all[..count].iter_mut().enumerate() {
+            *turn = sides.at(turns.a.nth(first + i), turns.b.nth(first + i));
+        }
+        // SAFETY: 1 to 3 hold for the blocks of the moves in these iterations.
+        unsafe { lists.run::<D>(&all[..count]) };
+    }
+}
+
+/// Copies records in each iteration of a loop with strides.
+///
+/// # Safety
+/// Conditions 1 to 3 of [`Direction::copy`] hold for the blocks of the records in each iteration.
+unsafe fn run_records<D: Direction>(records: &Records, outer: Stride, sides: Sides) {
+    let Records { group, a, step } = records;
+    let own = Repeat { count: a.len(), a: PlacesRef::At(a), b: PlacesRef::Every(*step) };
+    let (reads, writes) = D::sides(&group.a, &group.b);
+    let (from, to) = D::sides(sides.a, sides.b);
+    if let Some(own) = own.listed::<D>() {
+        // SAFETY: the caller guarantees 1 to 3 for the same blocks.
+        unsafe { (group.kernel.listed)(reads, writes, outer, own, from, to) };
     }
 }
 
@@ -259,7 +296,7 @@ unsafe fn run_passes<D: Direction>(passes: &Passes, turns: Repeat<'_>, sides: Si
             if let Some(strides) = strides {
                 (group.kernel.strided)(reads, writes, strides, from, to);
             } else if let Some(listed) = listed {
-                (group.kernel.listed)(reads, writes, listed, from, to);
+                (group.kernel.listed)(reads, writes, Stride::ONCE, listed, from, to);
             }
         }
     }
@@ -321,10 +358,10 @@ pub(crate) unsafe fn run_copies<D: Direction>(node: &Node, (count, places): (usi
         return unsafe { sides.copy::<D>(node.size * count) };
     }
     if count == 1
-        && let Some(moves) = &node.strategy.moves
+        && let Some(Moves::Blocks(lists)) = &node.strategy.moves
     {
         // SAFETY: the caller guarantees 1 to 3 for the same blocks.
-        return unsafe { moves.run::<D>(&[sides]) };
+        return unsafe { lists.run::<D>(&[sides]) };
     }
     let turns = Repeat { count, a: PlacesRef::of(places), b: PlacesRef::Every(node.size as isize) };
     // SAFETY: the caller guarantees 1 to 3 for the same blocks.

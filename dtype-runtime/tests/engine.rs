@@ -652,7 +652,11 @@ fn every_kernel_copies_what_the_interpreter_does() {
     let sizes: Vec<i64> = if cfg!(miri) {
         vec![4, 8, 24]
     } else {
-        (1..=34).chain([48, 63, 64, 65, 100, 127, 128, 129, 200]).collect()
+        (1..=34)
+            .chain([48, 63, 64, 65, 100, 127])
+            .chain((128..=256).step_by(32))
+            .chain((129..=257).step_by(32))
+            .collect()
     };
     for size in sizes {
         let block = TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::U8));
@@ -689,20 +693,59 @@ fn every_kernel_copies_what_the_interpreter_does() {
             ),
         ];
         for tree in shapes {
-            let reference = Reference::of(&tree, 1, 0);
-            let (memory, origin) = reference.memory(5);
-            let plan = Plan::new(&tree).unwrap();
-            let packed = Data::new(&plan, 1, &memory, origin).unwrap().pack();
-            assert!(packed == reference.pack(&memory, origin), "blocks of {size} bytes packed: {tree}");
-            let (mut copy, _) = reference.memory(6);
-            let mut expected = copy.clone();
-            for (at, byte) in reference.bytes.iter().zip(&packed) {
-                expected[(origin as i64 + at) as usize] = *byte;
-            }
-            DataMut::new(&plan, 1, &mut copy, origin).unwrap().unpack(&packed).unwrap();
-            assert!(copy == expected, "blocks of {size} bytes unpacked: {tree}");
+            compare(&Plan::new(&tree).unwrap(), &tree, 1, 0);
         }
     }
+}
+
+/// Packs and unpacks records of a few fields from lists, buckets and nests of loops of different depths, of
+/// which the records of some are equally far apart in pairs.
+#[test]
+fn records_are_copied_from_every_nest() {
+    let block = |size| TypeTree::vector(size, 1, TypeTree::Leaf(BaseType::U8));
+    let sizes: &[u64] = if cfg!(miri) { &[2, 8, 11] } else { &[1, 2, 3, 4, 5, 7, 8, 9, 11, 15, 16, 17] };
+    let pairs = sizes.iter().flat_map(|first| sizes.iter().map(move |second| vec![*first, *second]));
+    let more = [vec![1, 16, 8], vec![4, 1, 2], vec![8, 8, 8, 8], vec![1, 2, 4, 8], vec![2, 8, 2, 8, 1]];
+    for fields in pairs.chain(more) {
+        let at: Vec<i64> = (0..fields.len() as i64).map(|i| i * 20 + i % 2).collect();
+        let record = TypeTree::structure(at, fields.into_iter().map(block).collect::<Vec<_>>());
+        let places: Vec<i64> = (0..7).map(|i| i * 101 + i % 3).collect();
+        let inner = [
+            TypeTree::vector(4, 110, record.clone()),
+            TypeTree::vector(3, -110, record.clone()),
+            TypeTree::vector(5, 500, TypeTree::vector(2, 105, record.clone())),
+            TypeTree::index(places.clone(), record.clone()),
+            TypeTree::index_bucket(105, [2, 1, 2], [0, 300, 600], record.clone()),
+            TypeTree::structure(
+                [0, 1000],
+                [TypeTree::vector(3, 110, record.clone()), TypeTree::vector(2, 120, record.clone())],
+            ),
+        ];
+        for inner in inner {
+            let far: Vec<i64> = (0..9).map(|i| i * 3001 + i % 2).collect();
+            let turns = if cfg!(miri) { 3 } else { 40 };
+            for tree in
+                [TypeTree::vector(turns, 3000, inner.clone()), TypeTree::index(far, inner.clone()), inner]
+            {
+                compare(&Plan::new(&tree).unwrap(), &tree, 1, 0);
+            }
+        }
+    }
+}
+
+/// Checks that copies of a plan are packed and unpacked as the interpreter does it.
+fn compare(plan: &Plan, tree: &TypeTree, count: usize, extent: i64) {
+    let reference = Reference::of(tree, count, extent);
+    let (memory, origin) = reference.memory(5);
+    let packed = Data::new(plan, count, &memory, origin).unwrap().pack();
+    assert!(packed == reference.pack(&memory, origin), "packed {count} times: {tree}");
+    let (mut copy, _) = reference.memory(6);
+    let mut expected = copy.clone();
+    for (at, byte) in reference.bytes.iter().zip(&packed) {
+        expected[(origin as i64 + at) as usize] = *byte;
+    }
+    DataMut::new(plan, count, &mut copy, origin).unwrap().unpack(&packed).unwrap();
+    assert!(copy == expected, "unpacked {count} times: {tree}");
 }
 
 /// Returns layouts whose copies are joined in special ways: blocks that touch the next copy, few and many
@@ -732,17 +775,7 @@ fn a_plan_packs_any_number_of_copies_after_another() {
     for (tree, extent) in of_several_copies() {
         let plan = plan(&tree, extent);
         for count in [5, 1, 0, 5, 3, 40, 2] {
-            let reference = Reference::of(&tree, count, extent);
-            let (memory, origin) = reference.memory(7);
-            let packed = Data::new(&plan, count, &memory, origin).unwrap().pack();
-            assert_eq!(packed, reference.pack(&memory, origin), "{count} copies of {tree}");
-            let (mut copy, _) = reference.memory(8);
-            let mut expected = copy.clone();
-            for (at, byte) in reference.bytes.iter().zip(&packed) {
-                expected[(origin as i64 + at) as usize] = *byte;
-            }
-            DataMut::new(&plan, count, &mut copy, origin).unwrap().unpack(&packed).unwrap();
-            assert_eq!(copy, expected, "{count} copies of {tree}");
+            compare(&plan, &tree, count, extent);
         }
     }
 }

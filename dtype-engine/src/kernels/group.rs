@@ -15,11 +15,11 @@ use super::{
 /// Conditions 1 to 3 hold for each piece in each iteration.
 type Strided = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
 
-/// Like [`Strided`], for a loop that is a list on one side.
+/// Like [`Strided`], for a loop that is a list on one side, in each iteration of an outer loop with strides.
 ///
 /// # Safety
-/// Conditions 1 to 3 hold for each piece in each iteration.
-type ListedTurns = unsafe fn(&[isize; 4], &[isize; 4], Listed<'_>, *const u8, *mut u8);
+/// Conditions 1 to 3 hold for each piece in each iteration of both loops.
+type ListedTurns = unsafe fn(&[isize; 4], &[isize; 4], Stride, Listed<'_>, *const u8, *mut u8);
 
 /// The iterations of a loop: a list on the side that is read or on the side that is written, and a stride on
 /// the other.
@@ -94,13 +94,14 @@ impl<const A: usize, const B: usize, const C: usize, const D: usize> Pieces for 
     }
 }
 
-/// Copies the pieces in each iteration of a loop that is a list on one side.
+/// Copies the pieces in each iteration of a loop that is a list on one side, in each iteration of `outer`.
 ///
 /// # Safety
-/// Conditions 1 to 3 hold for each piece in each iteration.
+/// Conditions 1 to 3 hold for each piece in each iteration of both loops.
 unsafe fn listed<P: Pieces>(
     reads: &[isize; 4],
     writes: &[isize; 4],
+    outer: Stride,
     turns: Listed<'_>,
     from: *const u8,
     to: *mut u8,
@@ -109,33 +110,38 @@ unsafe fn listed<P: Pieces>(
     unsafe {
         match turns {
             Listed::Reads(list, stride) => {
-                at_places::<P>(list.len(), (from, reads, list), (to, writes, stride));
+                at_places::<P>(outer, list.len(), (from, reads, list), (to, writes, stride));
             }
             Listed::Writes(stride, list) => {
-                at_places::<P>(list.len(), (from, reads, stride), (to, writes, list));
+                at_places::<P>(outer, list.len(), (from, reads, stride), (to, writes, list));
             }
         }
     }
 }
 
-/// Copies the pieces in each of `count` iterations.
+/// Copies the pieces in each of `count` iterations, in each iteration of `outer`.
 ///
 /// # Safety
-/// Conditions 1 to 3 hold for each piece in each of `count` iterations. A list has `count` offsets.
+/// Conditions 1 to 3 hold for each piece in each of `count` iterations, in each iteration of `outer`. A list
+/// has `count` offsets.
 #[inline(always)]
 unsafe fn at_places<P: Pieces>(
+    outer: Stride,
     count: usize,
     (from, reads, at_from): (*const u8, &[isize; 4], impl Steps),
     (to, writes, at_to): (*mut u8, &[isize; 4], impl Steps),
 ) {
-    let (from, reads) = (from.wrapping_offset(reads[0]), behind_first(reads));
-    let (to, writes) = (to.wrapping_offset(writes[0]), behind_first(writes));
-    for i in 0..count {
-        // SAFETY: 1 to 3 hold for the pieces of iteration `i`, and `i < count`.
-        unsafe {
-            let (from, to) = (from.wrapping_offset(at_from.nth(i)), to.wrapping_offset(at_to.nth(i)));
-            P::copy((from, &reads), (to, &writes));
+    let (mut from, reads) = (from.wrapping_offset(reads[0]), behind_first(reads));
+    let (mut to, writes) = (to.wrapping_offset(writes[0]), behind_first(writes));
+    for _ in 0..outer.count {
+        for i in 0..count {
+            // SAFETY: 1 to 3 hold for the pieces of iteration `i`, and `i < count`.
+            unsafe {
+                let (from, to) = (from.wrapping_offset(at_from.nth(i)), to.wrapping_offset(at_to.nth(i)));
+                P::copy((from, &reads), (to, &writes));
+            }
         }
+        (from, to) = (from.wrapping_offset(outer.from), to.wrapping_offset(outer.to));
     }
 }
 

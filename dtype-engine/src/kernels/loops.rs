@@ -9,7 +9,7 @@ use portable::{gathered, turn_tile};
 use super::x86_64::{gathered, turn_tile};
 use super::{
     stride::{Steps, Stride, TILE},
-    width::{Any, Exact, Lines, Width, with_width},
+    width::{Any, Exact, Tail, Width, with_width},
 };
 
 /// Replacements of `x86_64` on other machines, which leave the choice of instructions to the compiler.

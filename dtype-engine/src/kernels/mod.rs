@@ -25,4 +25,4 @@ pub(crate) use group::{GroupKernel, Listed, group_kernel};
 pub(crate) use loops::{copy_listed, kernel};
 pub(crate) use stride::Stride;
 pub use width::copy_forward;
-pub(crate) use width::{Any, Exact, Lines, Width, copy_block, with_width};
+pub(crate) use width::{Any, Exact, Tail, Width, copy_block, with_width};

@@ -102,21 +102,17 @@ impl<const N: usize> Width for Ends<N> {
     }
 }
 
-/// A block of at least 64 bytes, copied 64 bytes at a time. The last 64 bytes may overlap those before.
-pub(crate) struct Lines;
+/// A block of more than `N` and at most `N + 32` bytes, copied as its first `N` bytes and its last 32 bytes.
+pub(crate) struct Tail<const N: usize>;
 
-impl Width for Lines {
+impl<const N: usize> Width for Tail<N> {
     #[inline(always)]
     unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
-        let last = size - 64;
-        // SAFETY: 1 to 3 hold for all parts, which lie within the block.
+        let last = size - 32;
+        // SAFETY: 1 to 3 hold for both parts, which lie within the block.
         unsafe {
-            let mut at = 0;
-            while at < last {
-                copy_forward(64, from.add(at), to.add(at));
-                at += 64;
-            }
-            copy_forward(64, from.add(last), to.add(last));
+            copy_forward(N, from, to);
+            copy_forward(32, from.add(last), to.add(last));
         }
     }
 }
@@ -145,7 +141,10 @@ macro_rules! with_width {
     ($size:expr, $function:ident, $($exact:literal)*) => {
         match $size {
             $($exact => $function!(Exact<$exact>),)*
-            129..=256 => $function!(Lines),
+            129..=160 => $function!(Tail<128>),
+            161..=192 => $function!(Tail<160>),
+            193..=224 => $function!(Tail<192>),
+            225..=256 => $function!(Tail<224>),
             _ => $function!(Any),
         }
     };
