@@ -11,7 +11,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub(crate) enum Moves {
     Blocks(Lists),
-    Records(Records),
+    Records(Box<Records>),
 }
 
 /// The blocks of a node: the short blocks in lists, each of one size, and the longer blocks.

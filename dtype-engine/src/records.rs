@@ -64,7 +64,11 @@ impl Records {
             && a.len() % 2 == 0
             && a.chunks(2).all(|pair| pair[1].wrapping_sub(pair[0]) == apart)
         {
-            let next = |piece: &Span| Span { a: piece.a.wrapping_add(apart), b: piece.b + step, ..*piece };
+            let next = |piece: &Span| Span {
+                a: piece.a.wrapping_add(apart),
+                b: piece.b.wrapping_add(step),
+                ..*piece
+            };
             pieces.extend(pieces.iter().map(next).collect::<Vec<_>>());
             step *= 2;
             a = a.into_iter().step_by(2).collect();

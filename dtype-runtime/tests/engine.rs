@@ -1105,6 +1105,19 @@ fn loops_whose_common_turn_is_beyond_all_ranges_are_joined() {
     }
 }
 
+/// Joins records whose second field is nearly as far away as an offset can be, 101 copies 16 bytes apart,
+/// with records that are equally far apart in pairs. Nothing is copied: no memory is as large.
+#[test]
+fn records_at_the_end_of_all_ranges_are_joined() {
+    let number = || TypeTree::Leaf(BaseType::U64);
+    let far = TypeTree::structure([0, 24 - i64::MAX], [number(), number()]);
+    let to = Plan::new(&far).unwrap().resized(16);
+    let pairs = TypeTree::vector(100, 64, TypeTree::vector(2, 24, number()));
+    let from = Plan::new(&TypeTree::structure([0, 64, 1 << 20], [number(), pairs, number()])).unwrap();
+    Transpack::new(&from, 1, &to, 101).unwrap();
+    Transpack::new(&to, 101, &from, 1).unwrap();
+}
+
 #[test]
 fn a_transpack_is_for_its_plans() {
     let (column, row) = (layout!(f64[4][4] => [.., 1]), layout!(f64[4][4] => [2, ..]));

@@ -145,6 +145,7 @@ fn shared(world: &World<'_>) -> Result {
     let (a, mut b) = (rows.vec(1u8), columns.vec(0));
     world.redistribute(&rows, &a, &columns, &mut b)?;
     equal(b, columns.vec(1));
+    equal(rows.peers(&columns).iter().map(|(_, elements)| elements).sum::<u128>(), 4);
     let path = &path(world, "part")?;
     let (part, mut a) = (rows, a);
     let mut file = world.create(path)?;
