@@ -114,6 +114,15 @@ impl Lists {
     }
 }
 
+/// Returns the number of blocks of each size. Sizes beyond the longest listed one count as one more byte.
+pub(crate) fn sizes(blocks: &[Span]) -> [usize; Moves::LONGEST + 2] {
+    let mut sizes = [0; Moves::LONGEST + 2];
+    for block in blocks {
+        sizes[block.size.min(Moves::LONGEST + 1)] += 1;
+    }
+    sizes
+}
+
 /// Adds the lists of some blocks, which are copied in each of `runs` iterations. A size gets a list if
 /// several blocks have it, or if there are few sizes and many iterations. Other blocks are cut into parts of
 /// 1, 2, 4, 8, 16 or 32 bytes, the last of which may overlap the one before. Returns `None` if an offset does
@@ -125,10 +134,7 @@ fn add_lists(blocks: &[Span], runs: usize, lists: &mut Vec<Listed>) -> Option<()
     const FEW: usize = 4;
     /// The least number of iterations that make up for the calls of [`FEW`] lists.
     const MANY: usize = 8;
-    let mut sizes = [0; Moves::LONGEST + 1];
-    for block in blocks {
-        sizes[block.size] += 1;
-    }
+    let sizes = sizes(blocks);
     let each_size = runs >= MANY && sizes.iter().filter(|count| **count > 0).count() <= FEW;
     // If nearly all blocks have one size, blocks of a small multiple of this size are cut into blocks of this
     // size.

@@ -10,7 +10,7 @@
 //! The fastest way depends on the blocks and on the number of iterations. It is estimated here.
 
 use super::{
-    moves::{Lists, Moves},
+    moves::{Lists, Moves, sizes},
     node::{Bucket, Kind, Node, Placed, Places, Visit},
     passes::{Group, Passes, groups},
     records::{Record, Records},
@@ -63,15 +63,6 @@ fn records(node: &Node, most: usize) -> Option<(Record, Vec<isize>)> {
         Visit::Beyond
     })?;
     found.filter(|_| places.len() > 1).map(|record| (record, places))
-}
-
-/// Returns the number of blocks of each size. Sizes beyond the longest listed one count as one more byte.
-fn sizes(blocks: &[Span]) -> [usize; Moves::LONGEST + 2] {
-    let mut sizes = [0; Moves::LONGEST + 2];
-    for block in blocks {
-        sizes[block.size.min(Moves::LONGEST + 1)] += 1;
-    }
-    sizes
 }
 
 /// Returns the size in bytes of the cache lines that blocks touch on side `a`.

@@ -722,6 +722,9 @@ fn records_are_copied_from_every_nest() {
             ),
         ];
         for inner in inner {
+            for extent in [1500, -1500] {
+                compare(&plan(&inner, extent), &inner, 3, extent);
+            }
             let far: Vec<i64> = (0..9).map(|i| i * 3001 + i % 2).collect();
             let turns = if cfg!(miri) { 3 } else { 40 };
             for tree in
@@ -729,6 +732,48 @@ fn records_are_copied_from_every_nest() {
             {
                 compare(&Plan::new(&tree).unwrap(), &tree, 1, 0);
             }
+        }
+    }
+}
+
+/// Copies records of one nest into those of another, and some of their bytes: from the middle of a record to
+/// the middle of another.
+#[test]
+fn records_are_copied_from_nest_to_nest_and_in_parts() {
+    let [short, number] = [BaseType::I16, BaseType::F64].map(TypeTree::Leaf);
+    let record = TypeTree::structure([0, 8], [short, number]);
+    let pair = TypeTree::vector(2, 20, record.clone());
+    let nests = [
+        TypeTree::vector(3, 400, TypeTree::vector(2, 200, pair.clone())),
+        TypeTree::index([0, 900, 300, 600], TypeTree::vector(3, -40, record.clone())),
+        TypeTree::vector(2, 1000, TypeTree::index_bucket(20, [2, 1, 3], [0, 101, 300], record.clone())),
+        TypeTree::structure(
+            [0, 500],
+            [TypeTree::vector(4, 120, pair.clone()), TypeTree::vector(2, 99, pair)],
+        ),
+    ];
+    let trees = nests.map(|nest| TypeTree::vector(if cfg!(miri) { 2 } else { 30 }, 3000, nest));
+    for tree in &trees {
+        let reference = Reference::of(tree, 1, 0);
+        let (memory, origin) = reference.memory(3);
+        let from = Plan::new(tree).unwrap();
+        let source = Data::new(&from, 1, &memory, origin).unwrap();
+        let whole = reference.pack(&memory, origin);
+        for range in [0..whole.len() - 1, 7..whole.len() / 2 + 3, 5..16, 131..whole.len()] {
+            let mut packed = vec![0; range.len()];
+            source.pack_range(range.clone(), &mut packed).unwrap();
+            assert!(packed == whole[range.clone()], "{range:?} of {tree}");
+        }
+        for other in &trees {
+            let target = Reference::of(other, 1, 0);
+            let (mut copy, into) = target.memory(4);
+            let mut expected = copy.clone();
+            for (at, byte) in target.bytes.iter().zip(&whole) {
+                expected[(into as i64 + at) as usize] = *byte;
+            }
+            let to = Plan::new(other).unwrap();
+            DataMut::new(&to, 1, &mut copy, into).unwrap().copy_from(&source).unwrap();
+            assert!(copy == expected, "from {tree} to {other}");
         }
     }
 }
