@@ -318,18 +318,15 @@ calls! {
         size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,
         win: *mut MPI_Win
     );
-    MPI_Win_complete(win: MPI_Win);
-    MPI_Win_fence(assert: c_int, win: MPI_Win);
     MPI_Win_flush(rank: c_int, win: MPI_Win);
+    MPI_Win_flush_all(win: MPI_Win);
     MPI_Win_free(win: *mut MPI_Win);
     MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win);
     MPI_Win_lock_all(assert: c_int, win: MPI_Win);
-    MPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_Win);
     MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler);
-    MPI_Win_start(group: MPI_Group, assert: c_int, win: MPI_Win);
+    MPI_Win_sync(win: MPI_Win);
     MPI_Win_unlock(rank: c_int, win: MPI_Win);
     MPI_Win_unlock_all(win: MPI_Win);
-    MPI_Win_wait(win: MPI_Win);
 }
 
 impl Usable {

@@ -59,7 +59,7 @@ pub fn class_of(mpi: &Usable, code: c_int) -> c_int {
 
 /// Returns `true` if the error is truncation: a message was longer than its buffer.
 pub fn is_truncation(mpi: &Usable, code: c_int) -> bool {
-    class_of(mpi, code) == constants::MPI_ERR_TRUNCATE()
+    code != SUCCESS && class_of(mpi, code) == constants::MPI_ERR_TRUNCATE()
 }
 
 #[cold]
@@ -124,6 +124,12 @@ pub fn without_communicator<R>(mpi: &Usable, calls: impl FnOnce() -> R) -> R {
     if !environment::has_world() {
         return calls();
     }
+    if IS_QUIET.get() {
+        // An error of an earlier call is none of these.
+        TOLD.set(SUCCESS);
+        return calls();
+    }
+    let _quiet = Quiet::begin();
     // SAFETY: constants of the library.
     let (world, own) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF) };
     // SAFETY: 1, since both communicators live as long as MPI is usable.
@@ -134,9 +140,28 @@ thread_local! {
     /// The number of nested calls of this thread whose errors are returned.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 
+    /// `true` within [`without_communicator`]. Nested calls replace no handler again.
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+
     /// The code of the last error in such a call. MPICH 5 returns `MPI_SUCCESS` after a handler that returns,
     /// so the code is read from here.
     static TOLD: Cell<c_int> = const { Cell::new(SUCCESS) };
+}
+
+/// A guard for the time of [`without_communicator`].
+struct Quiet;
+
+impl Quiet {
+    fn begin() -> Self {
+        IS_QUIET.set(true);
+        Self
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        IS_QUIET.set(false);
+    }
 }
 
 /// The function of the stand-in for `MPI_ERRORS_ARE_FATAL`. Errors in calls of this crate are returned;

@@ -15,7 +15,6 @@ use std::{
     collections::VecDeque,
     hash::BuildHasher,
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError},
-    thread,
 };
 
 use ::mpi::ffi::MPI_Comm;
@@ -24,6 +23,7 @@ use foldhash::fast::FixedState;
 use super::{
     address::{Address, any_rank, any_tag},
     frame::{DESCRIPTION, compare_described, describe},
+    patience::Patience,
     request::{Matched, Outgoing, Request},
     sendable::{pack_with_room, sealed::Read},
 };
@@ -168,12 +168,13 @@ impl Descriptions {
 /// Receives the descriptions that are left over, and frees the communicators. All ranks do so when MPI ends.
 pub(crate) fn end(mpi: &Usable, all: &[Arc<Descriptions>]) {
     let mut on_their_way: Vec<_> = all.iter().map(|descriptions| (descriptions, None)).collect();
+    let mut patience = Patience::new();
     while !on_their_way.is_empty() {
         on_their_way.retain_mut(|(descriptions, barrier)| {
             // After an error, do not wait any more.
             !descriptions.is_at_end(mpi, barrier).unwrap_or(true)
         });
-        thread::yield_now();
+        patience.turn();
     }
     for descriptions in all {
         let mut communicator = descriptions.communicator;

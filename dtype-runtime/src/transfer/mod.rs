@@ -30,6 +30,7 @@ pub(crate) mod incoming;
 pub(crate) mod making;
 pub(crate) mod members;
 pub(crate) mod parts;
+pub(crate) mod patience;
 pub(crate) mod persistent;
 mod pieces;
 pub(crate) mod places;

@@ -1,6 +1,6 @@
 //! Persistent requests (MPI 4.1 section 3.9), with the buffers that they use.
 
-use std::{marker::PhantomData, mem, os::raw::c_int, thread};
+use std::{marker::PhantomData, mem, os::raw::c_int};
 
 use ::mpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
 
@@ -8,6 +8,7 @@ use super::{
     address::Address,
     attach::Life,
     bytes::Bytes,
+    patience::Patience,
     request::{Room, StartSend, no_request, no_status, size_of},
     unwinding::before_waiting,
 };
@@ -208,26 +209,26 @@ impl Persistent {
         self.advance(mpi, true)
     }
 
-    /// Makes progress (`MPI_Testall`); if `wait` is set, until all requests are complete. Between two calls
-    /// the core is left to other processes. `MPI_Waitall` of MPICH would keep it, and a neighbour that has no
+    /// Makes progress (`MPI_Testall`); if `wait` is set, until all requests are complete. Then the core
+    /// is soon left to other processes. `MPI_Waitall` of MPICH would keep it, and a neighbour that has no
     /// core of its own would wait for it.
     fn advance(&mut self, mpi: &Usable, wait: bool) -> Result<(), Error> {
         if !self.is_active {
             return self.outcome.clone();
         }
-        let mut done = 0;
+        let (mut done, mut patience) = (0, Patience::new());
         let (count, requests) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
         let statuses = self.statuses.as_mut_ptr();
-        let code = loop {
-            let code = self.home.quietly(mpi, || {
+        let code = self.home.quietly(mpi, || {
+            loop {
                 // SAFETY: there is a status for each request, and room for a flag.
-                unsafe { mpi.MPI_Testall(count, requests, &raw mut done, statuses) }
-            });
-            if code != SUCCESS || done != 0 || !wait {
-                break code;
+                let code = unsafe { mpi.MPI_Testall(count, requests, &raw mut done, statuses) };
+                if code != SUCCESS || done != 0 || !wait {
+                    return code;
+                }
+                patience.turn();
             }
-            thread::yield_now();
-        };
+        });
         self.is_active = code == SUCCESS && done == 0;
         if code != SUCCESS {
             self.outcome = self.wait_each(mpi, code);
@@ -303,10 +304,10 @@ impl Home {
         let call = || without_communicator(mpi, || true_code(call()));
         let held = self.life.as_ref().map(Life::hold);
         match held {
-            // The handle is no longer valid.
-            Some(None) => call(),
+            // The communicator is one of this crate, which returns errors, or its handle is no longer valid.
+            None | Some(None) => call(),
             // The communicator is not freed meanwhile.
-            Some(Some(_)) | None => returning_errors(mpi, self.communicator, call),
+            Some(Some(_)) => returning_errors(mpi, self.communicator, call),
         }
     }
 }

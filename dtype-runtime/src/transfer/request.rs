@@ -5,7 +5,7 @@ use std::{
     marker::PhantomData,
     mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
-    process, ptr, thread,
+    process, ptr,
 };
 
 use ::mpi::{
@@ -18,6 +18,7 @@ use dtype_core::{BaseType, TypeTree};
 use super::{
     address::Address,
     bytes::Bytes,
+    patience::Patience,
     sendable::{Span, Typed},
     unwinding::before_waiting,
 };
@@ -310,6 +311,7 @@ impl Request {
         if self.is_of_file {
             return self.complete_of_file(mpi, wait);
         }
+        let mut patience = Patience::new();
         let outcome = loop {
             let (mut done, mut status) = (0, no_status());
             // SAFETY: the request is active; there is room for a flag and a status.
@@ -318,7 +320,9 @@ impl Request {
             match if code == SUCCESS { status.MPI_ERROR } else { code } {
                 code if code != SUCCESS && done == 0 => return Some(Err(code)),
                 SUCCESS if done == 0 && !wait => return None,
-                SUCCESS if done == 0 => thread::yield_now(),
+                SUCCESS if done == 0 => {
+                    patience.turn();
+                }
                 SUCCESS => break Ok(status),
                 code => break Err(code),
             }

@@ -10,12 +10,12 @@
 use std::{
     cell::{Cell, RefCell},
     rc::{Rc, Weak},
-    thread,
 };
 
 use super::{
     address::{Address, any_rank, any_tag},
     attach::Life,
+    patience::Patience,
     receive::receive_owned,
     request::Matched,
 };
@@ -165,8 +165,9 @@ impl Waiting {
 
     /// Waits for the message, and returns it.
     pub fn wait(&self, mpi: &Usable) -> Result<Found, Error> {
+        let mut patience = Patience::new();
         while !self.is_done(mpi) {
-            thread::yield_now();
+            patience.turn();
         }
         self.0.found.take().unwrap_or(Err(Error::NotStarted { what: "the receive" }))
     }
@@ -188,20 +189,22 @@ pub(crate) fn matched_meanwhile(mpi: &Usable, from: Address) -> Result<Matched, 
     if is_nothing_awaited() {
         return Matched::wait_for(mpi, from);
     }
+    let mut patience = Patience::new();
     loop {
         if let Some(matched) = Matched::look_for(mpi, from)? {
             return Ok(matched);
         }
         progress(mpi);
-        thread::yield_now();
+        patience.turn();
     }
 }
 
 /// Waits until `is_done` returns `true`, and looks for the messages of started receives meanwhile.
 pub(crate) fn meanwhile(mpi: &Usable, mut is_done: impl FnMut() -> Result<bool, Error>) -> Result<(), Error> {
+    let mut patience = Patience::new();
     while !is_done()? {
         progress(mpi);
-        thread::yield_now();
+        patience.turn();
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ pub fn windows(world: &SimpleCommunicator) {
     for _ in 0..if dtype_tests::is_long() { 300 } else { 10 } {
         boxes(world, &mut drawn);
     }
+    epochs(world);
     pairs(world);
     passive(world);
     tickets(world);
@@ -98,6 +99,38 @@ fn boxes(world: &Comm<&SimpleCommunicator>, drawn: &mut Random) {
     });
     opened.unwrap();
     assert!(values.iter().all(|value| *value == Mixed::default()));
+}
+
+/// In many short epochs, each rank writes its own values, reads those of the next rank, and writes to the
+/// previous one: no epoch begins before all have written, and none ends before all has arrived.
+fn epochs(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    let (first, second) = (layout!(u64[2] => [0]), layout!(u64[2] => [1]));
+    let count = if dtype_tests::is_long() { 20_000 } else { 300 };
+    let opened = world.window(&mut [0u64; 2], |window| {
+        for epoch in 0..count {
+            let value = |of: usize| epoch * ranks as u64 + of as u64;
+            window.values_mut()[0] = value(rank);
+            let (sent, mut read) = ([!value(rank)], [0]);
+            if epoch % 2 == 0 {
+                window.fence(|epoch| {
+                    epoch.get(&mut read, next, &first)?;
+                    epoch.put(&sent, previous, &second)
+                })?;
+            } else {
+                let around = if next == previous { vec![next] } else { vec![next, previous] };
+                window.exchange(&around, &around, |epoch| {
+                    epoch.put(&sent, previous, &second)?;
+                    epoch.get(&mut read, next, &first)?;
+                    epoch.flush(next)
+                })?;
+            }
+            assert_eq!((read[0], window.values()[1]), (value(next), !value(next)), "epoch {epoch}");
+        }
+        Ok(())
+    });
+    opened.unwrap();
 }
 
 /// Epochs of neighbours in a ring.

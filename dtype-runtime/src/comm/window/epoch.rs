@@ -214,12 +214,11 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     }
 
     /// Waits until all transfers of this epoch that this rank has started to the target are complete there
-    /// (`MPI_Win_flush`). Call it only in an epoch with a lock, of a [`PassiveWindow`](super::PassiveWindow):
-    /// MPI allows it in no other (MPI 4.1 section 12.5.4).
+    /// (`MPI_Win_flush`).
     ///
     /// # Errors
     /// `Argument` if the target is no rank of the communicator, or no target of this epoch; `Mpi` if the MPI
-    /// call fails. Only the MPI library checks whether the epoch has a lock, and it need not notice.
+    /// call fails.
     pub fn flush(&self, target: usize) -> Result {
         let target = rank_of(target);
         self.check(target)?;

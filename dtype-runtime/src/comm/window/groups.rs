@@ -1,20 +1,16 @@
-//! Groups of ranks, for epochs in which some ranks take part, and how they meet.
+//! Epochs in which some ranks take part: how these ranks meet and part.
 //!
-//! In MPICH 4.0.2, `MPI_Win_start` only counts the ranks that have posted, so it may count those of the next
-//! epoch, and `MPI_Win_wait` counts in the same way. So the ranks of an epoch first say to each other that
-//! they take part. Then nothing of another epoch is under way, and no rank waits for one that is not there.
+//! The ranks of an epoch first say to each other that they take part. Then nothing of another epoch is under
+//! way, and no rank waits for one that is not there. (In MPICH 4.0.2, `MPI_Win_start` and `MPI_Win_wait` only
+//! count ranks, and may count those of the next epoch.)
 
-use std::{collections::BTreeSet, os::raw::c_int};
+use std::collections::BTreeSet;
 
-use ::mpi::{
-    Rank,
-    ffi::{self, MPI_Group},
-};
+use ::mpi::Rank;
 
-use super::open::{ABSENT, Open, rank_of, unusable};
+use super::open::{ABSENT, Open, PARTING, rank_of, unusable};
 use crate::{
     Error, Result,
-    mpi::called,
     transfer::{address::Address, persistent::Persistent},
 };
 
@@ -59,7 +55,7 @@ impl Partners {
         let ranks = |ranks: &[usize]| -> Vec<Rank> { ranks.iter().copied().map(rank_of).collect() };
         let (targets, origins) = (&ranks(targets), &ranks(origins));
         let mut named: BTreeSet<_> = targets.iter().chain(origins).copied().collect();
-        let checked = named.iter().try_for_each(|rank| open.check(*rank));
+        let checked = named.iter().try_for_each(|rank| open.check(*rank)).and_then(|()| open.sync());
         named.retain(|rank| open.check(*rank).is_ok());
         // A rank with an error says that it does not take part, so that none waits for it.
         let own = named.iter().map(|rank| match checked {
@@ -82,6 +78,23 @@ impl Partners {
             partners.origins.extend(part.is_target.then_some(rank));
         }
         (partners, all)
+    }
+
+    /// Ends the epoch: tells the targets that the transfers of this rank are complete, and waits until the
+    /// origins say the same.
+    pub fn part(&self, open: &Open) -> Result {
+        let flushed = open.flush_all();
+        let (mpi, communicator) = (&open.mpi, open.companion.communicator);
+        let peer = |rank: &Rank| Address { communicator, rank: *rank, tag: PARTING };
+        let mut requests = Persistent::on(communicator);
+        for rank in &self.origins {
+            requests.add_receive(mpi, 0, peer(rank))?;
+        }
+        for rank in &self.targets {
+            requests.add_send(mpi, 0, peer(rank))?;
+        }
+        requests.start(mpi)?;
+        flushed.and(requests.wait(mpi)).and(open.sync())
     }
 }
 
@@ -108,40 +121,4 @@ fn absent(rank: Rank) -> Error {
         "rank {rank} does not take part in this exchange: it has left the window, names other ranks, or has \
          an error"
     ))
-}
-
-/// A group of ranks.
-pub(super) struct Group<'o> {
-    open: &'o Open,
-    pub raw: MPI_Group,
-}
-
-impl<'o> Group<'o> {
-    /// Makes a group of ranks of the communicator, which are all different.
-    pub fn of(open: &'o Open, ranks: &[Rank]) -> Result<Self> {
-        // SAFETY: a constant of the library.
-        let raw = unsafe { ffi::RSMPI_GROUP_NULL };
-        let (mut all, mut some) = (Self { open, raw }, Self { open, raw });
-        let mpi = &open.mpi;
-        called(mpi, "MPI_Comm_group", open.companion.communicator, || {
-            // SAFETY: the communicator is live; there is room for a handle.
-            unsafe { mpi.MPI_Comm_group(open.companion.communicator, &raw mut all.raw) }
-        })?;
-        called(mpi, "MPI_Group_incl", open.companion.communicator, || {
-            // SAFETY: the group is live, and has these ranks; there is room for a handle.
-            unsafe { mpi.MPI_Group_incl(all.raw, ranks.len() as c_int, ranks.as_ptr(), &raw mut some.raw) }
-        })?;
-        Ok(some)
-    }
-}
-
-impl Drop for Group<'_> {
-    fn drop(&mut self) {
-        // SAFETY: a constant of the library, and a group that was made here and is freed once.
-        unsafe {
-            if self.raw != ffi::RSMPI_GROUP_NULL {
-                self.open.mpi.MPI_Group_free(&raw mut self.raw);
-            }
-        }
-    }
 }

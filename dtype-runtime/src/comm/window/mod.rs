@@ -5,7 +5,7 @@
 //! that.
 //!
 //! Here are the windows and the calls that begin epochs. Calls within epochs are in `epoch.rs`, the memory
-//! and the agreements of all ranks in `open.rs`, groups of ranks in `groups.rs`.
+//! and the agreements of all ranks in `open.rs`, epochs of some ranks in `groups.rs`.
 
 mod epoch;
 mod groups;
@@ -14,7 +14,7 @@ mod open;
 use std::marker::PhantomData;
 
 pub use epoch::Epoch;
-use groups::{Group, Partners};
+use groups::Partners;
 use open::{Kind, Open, rank_of};
 
 use super::{Comm, Handle};
@@ -129,21 +129,21 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
         unsafe { &mut *self.values }
     }
 
-    /// Runs an epoch of all ranks (`MPI_Win_fence` before and after). All ranks must make this call. Values
-    /// that are sent or received in the epoch are borrowed until its end.
+    /// Runs an epoch of all ranks, as between two calls of `MPI_Win_fence`. All ranks must make this call.
+    /// Values that are sent or received in the epoch are borrowed until its end.
     ///
     /// # Errors
     /// `Argument` if another rank has left the window; an error if an MPI call fails. The body has not
     /// run then. An error of a transfer, which the body returns, is one of this rank alone.
     pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> Result<R>) -> Result<R> {
         self.open.begin()?;
-        Epoch::run(&self.open, None, body, |open| open.fence(constants::MPI_MODE_NOSUCCEED()))
+        Epoch::run(&self.open, None, body, Open::complete)
     }
 
-    /// Runs an epoch of some ranks: this rank writes to and reads from `targets`, and `origins` do so here
-    /// (`MPI_Win_post`, `MPI_Win_start`, `MPI_Win_complete`, `MPI_Win_wait`). Each of these ranks must make
-    /// the call with this rank on the other side. The groups may change each time. Until then, this rank
-    /// waits: three ranks that wait for one another in a circle wait for ever, as in MPI.
+    /// Runs an epoch of some ranks: this rank writes to and reads from `targets`, and `origins` do so here,
+    /// as with `MPI_Win_post`, `MPI_Win_start`, `MPI_Win_complete` and `MPI_Win_wait`. Each of these ranks
+    /// must make the call with this rank on the other side. The groups may change each time. Until then, this
+    /// rank waits: three ranks that wait for one another in a circle wait for ever, as in MPI.
     ///
     /// # Errors
     /// `Argument` if a rank is none of the communicator, or if one of these ranks has left the window, has
@@ -155,26 +155,11 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
         body: impl FnOnce(&Epoch<'e, T>) -> Result<R>,
     ) -> Result<R> {
         let (partners, met) = Partners::meet(&self.open, targets, origins);
-        let access = Group::of(&self.open, &partners.targets)?;
-        let exposure = Group::of(&self.open, &partners.origins)?;
-        self.open.call("MPI_Win_post", |mpi, window| {
-            // SAFETY: the window and the group are live.
-            unsafe { mpi.MPI_Win_post(exposure.raw, 0, window) }
-        })?;
-        self.open.call("MPI_Win_start", |mpi, window| {
-            // SAFETY: the window and the group are live.
-            unsafe { mpi.MPI_Win_start(access.raw, 0, window) }
-        })?;
         // Ranks whose parts fit are in the epoch already. After an error it ends without transfers of this
         // rank.
         let body = |epoch: &Epoch<'e, T>| met.clone().and_then(|()| body(epoch));
-        let result = Epoch::run(&self.open, Some(partners.targets), body, |open| {
-            // SAFETY: both epochs are open.
-            let completed =
-                open.call("MPI_Win_complete", |mpi, window| unsafe { mpi.MPI_Win_complete(window) });
-            // SAFETY: as above.
-            completed.and(open.call("MPI_Win_wait", |mpi, window| unsafe { mpi.MPI_Win_wait(window) }))
-        });
+        let targets = Some(partners.targets.clone());
+        let result = Epoch::run(&self.open, targets, body, |open| partners.part(open));
         met.and(result)
     }
 }

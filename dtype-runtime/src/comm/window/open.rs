@@ -1,16 +1,22 @@
 //! Windows that are open: their memory, what all ranks agree on, and the end. No transfers.
+//!
+//! Windows whose epochs all ranks take part in have all targets locked from the beginning to the end, in
+//! shared mode. An epoch begins and ends with messages of this crate, and with `MPI_Win_flush_all` (MPI
+//! 4.1 section 12.5.4). Ranks must agree before an epoch that all are there. `MPI_Win_fence` before it
+//! and after it would make them wait for each other a third time, and `MPI_Win_fence` of one rank ends
+//! with `MPI_Win_free` of another one in some libraries.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
+    mem,
     os::raw::{c_int, c_void},
     ptr,
     sync::atomic::{AtomicU32, Ordering},
-    thread,
 };
 
 use ::mpi::{
     Rank,
-    ffi::{self, MPI_Aint, MPI_Win},
+    ffi::{self, MPI_Aint, MPI_Comm, MPI_Win},
 };
 
 use dtype_engine::Error as PackError;
@@ -18,13 +24,14 @@ use dtype_engine::Error as PackError;
 use super::super::{Any, Comm, Handle};
 use crate::{
     Error, MpiDatatype, Result,
-    mpi::{Usable, called, checked, constants, ready, true_code, without_communicator},
+    mpi::{Usable, called, checked, constants, ready, without_communicator},
     transfer::{
-        address::Channel,
+        address::{Address, Channel},
         agreement::least_and_greatest,
         attach::Companion,
         members::{Members, intracommunicator},
-        request::no_status,
+        patience::Patience,
+        persistent::Persistent,
     },
     types::{AnyPattern, layout_number},
 };
@@ -48,6 +55,8 @@ pub(super) struct Open {
     /// MPI stays usable: the values lie in its memory, and other ranks may write there.
     pub mpi: Usable,
     window: MPI_Win,
+    /// The messages of [`all_of`](Self::all_of), one round after the other.
+    rounds: RefCell<Vec<Persistent>>,
     /// A communicator of this window alone: ranks that use another window meanwhile do not say that they use
     /// this one.
     pub companion: Companion,
@@ -64,6 +73,8 @@ pub(super) struct Open {
     place: Option<*mut u8>,
     /// The number of their bytes.
     size: usize,
+    /// `true` while all targets are locked.
+    is_locked: bool,
     /// The tag of messages by which ranks meet: the number of agreements of all ranks so far, modulo 2. A
     /// rank that waits in an agreement declines nothing of ranks that are behind it already.
     pub meeting: Cell<c_int>,
@@ -72,6 +83,18 @@ pub(super) struct Open {
 /// The byte of a rank that does not take part, in the messages by which ranks meet for an epoch of some of
 /// them.
 pub(super) const ABSENT: u8 = 0;
+
+/// The tag of messages by which ranks part after an epoch of some of them.
+pub(super) const PARTING: c_int = 2;
+
+/// The tag of the first round of [`Open::all_of`].
+const FIRST_ROUND: c_int = 3;
+
+/// The byte of a rank that stays in the window, in an agreement of all ranks.
+const STAYS: u8 = 1;
+
+/// The byte of a rank that leaves the window.
+const LEAVES: u8 = 2;
 
 /// The memory of this rank in a window.
 struct Memory {
@@ -109,17 +132,20 @@ impl Open {
         // SAFETY: a constant of the library.
         let window = unsafe { ffi::RSMPI_WIN_NULL };
         let (program, size) = (values.as_mut_ptr(), size_of_val(values));
+        let rank = communicator.rank() as Rank;
         let mut open = Self {
+            rounds: RefCell::new(rounds(&mpi, companion.communicator, rank, all.len() as Rank)?),
             mpi,
             window,
             companion,
-            rank: communicator.rank() as Rank,
+            rank,
             kind,
             lengths,
             starts: Vec::new(),
             program: program.cast(),
             place: None,
             size,
+            is_locked: false,
             meeting: Cell::new(0),
         };
         let memory = open.allocate(align_of::<T>());
@@ -133,13 +159,17 @@ impl Open {
         open.starts = all.iter().map(|[_, start, _]| *start as usize).collect();
         let marks: Vec<u64> = all.iter().map(|[.., mark]| *mark).collect();
         let reached = open.reach(&marks);
-        // No rank begins an epoch before all values are in their windows.
         open.place = place;
         if let Some(place) = place {
             // SAFETY: MPI has allocated as many bytes there. The values are borrowed mutably, and not used
-            // until they are copied back. No epoch is open.
+            // until they are copied back. The others have read nothing but the mark, and write nothing.
             unsafe { place.copy_from_nonoverlapping(open.program, open.size) };
         }
+        let mut reached = reached.and_then(|found| open.sync().map(|()| found));
+        if kind == Kind::Passive {
+            reached = reached.and_then(|found| open.unlock_all().map(|()| found));
+        }
+        // No rank begins an epoch before all values are in their windows, and all marks read.
         let [[_, misses]] =
             least_and_greatest(&open.mpi, open.companion.communicator, [u64::from(reached != Ok(true))])?;
         reached?;
@@ -176,6 +206,11 @@ impl Open {
         // SAFETY: the window was just allocated.
         let code = unsafe { mpi.MPI_Win_set_errhandler(self.window, ffi::RSMPI_ERRORS_RETURN) };
         checked(mpi, "MPI_Win_set_errhandler", code)?;
+        // SAFETY: the window is live. No rank takes an exclusive lock before all have given these back.
+        let lock =
+            |mpi: &Usable, window| unsafe { mpi.MPI_Win_lock_all(constants::MPI_MODE_NOCHECK(), window) };
+        self.call("MPI_Win_lock_all", lock)?;
+        self.is_locked = true;
         if room.is_none() {
             return Err(PackError::Memory { bytes: self.size }.into());
         }
@@ -191,28 +226,28 @@ impl Open {
         // SAFETY: as above. There are 8 bytes: a start that is not 0 means an alignment of more than 8 bytes,
         // and the size is a multiple of the alignment.
         unsafe { place.cast::<u64>().write_unaligned(mark) };
+        self.sync()?;
         Ok(Memory { place: Some(place), start, mark })
     }
 
     /// Reads the marks of all ranks (`MPI_Get`), and returns `true` if they are those that were told. So each
-    /// rank knows that it reaches the memory that MPI has allocated.
+    /// rank knows that it reaches the memory that MPI has allocated. All ranks have read all marks then.
     fn reach(&self, marks: &[u64]) -> Result<bool> {
         let mut found = vec![0u64; marks.len()];
-        self.fence(constants::MPI_MODE_NOPRECEDE())?;
         let mut all = Ok(());
         for (rank, into) in found.iter_mut().enumerate().filter(|(rank, _)| marks[*rank] != 0) {
             let (into, size) = (ptr::from_mut(into).cast(), size_of::<u64>() as c_int);
             let start = self.starts[rank] as MPI_Aint;
             all = all.and(self.call("MPI_Get", |mpi, window| {
-                // SAFETY: the destination has as many bytes, and lives until the epoch ends. The target has
-                // memory for its mark.
+                // SAFETY: the destination has as many bytes, and lives until the transfers are complete. The
+                // target has memory for its mark.
                 unsafe {
                     let byte = ffi::RSMPI_UINT8_T;
                     mpi.MPI_Get(into, size, byte, rank as Rank, start, size, byte, window)
                 }
             }));
         }
-        all.and(self.fence(constants::MPI_MODE_NOSUCCEED()))?;
+        all.and(self.complete())?;
         Ok(found == marks)
     }
 
@@ -226,73 +261,93 @@ impl Open {
         if (0..ranks).contains(&rank) { Ok(()) } else { Err(Error::Rank { rank, ranks }) }
     }
 
-    /// Makes a call on the window. Its errors are returned; some libraries raise them on other handlers.
+    /// Makes a call on the window, whose handler returns errors.
+    #[inline]
     pub fn call(&self, name: &'static str, call: impl FnOnce(&Usable, MPI_Win) -> c_int) -> Result {
-        let mpi = &self.mpi;
-        let code = without_communicator(mpi, || true_code(call(mpi, self.window)));
-        Ok(checked(mpi, name, code)?)
+        Ok(checked(&self.mpi, name, call(&self.mpi, self.window))?)
     }
 
-    /// Begins an epoch of all ranks, unless a rank leaves. In some libraries, `MPI_Win_fence` of one rank
-    /// ends with `MPI_Win_free` of another one, whose values would be written after they were given back.
+    /// Begins an epoch of all ranks, unless a rank leaves. All of them have written their own values before.
     pub fn begin(&self) -> Result {
-        if !self.agree(false)? {
-            return Err(unusable("another rank has left it"));
-        }
-        self.fence(constants::MPI_MODE_NOPRECEDE())
+        self.sync()?;
+        if self.agree(false)? { Ok(()) } else { Err(unusable("another rank has left it")) }
     }
 
-    pub fn fence(&self, assertion: c_int) -> Result {
-        // SAFETY: the window is live. Each epoch begins and ends with a fence of its own.
-        self.call("MPI_Win_fence", |mpi, window| unsafe { mpi.MPI_Win_fence(assertion, window) })
+    /// Ends an epoch of all ranks: the transfers of all of them are complete then.
+    pub fn complete(&self) -> Result {
+        self.flush_all().and(self.barrier()).and(self.sync())
+    }
+
+    /// Waits until all ranks have made this call.
+    fn barrier(&self) -> Result {
+        let (mpi, communicator) = (&self.mpi, self.companion.communicator);
+        // SAFETY: the communicator lives as long as the window, and returns errors.
+        Ok(checked(mpi, "MPI_Barrier", unsafe { mpi.MPI_Barrier(communicator) })?)
+    }
+
+    /// Waits until all transfers that this rank has started are complete at their targets.
+    pub fn flush_all(&self) -> Result {
+        // SAFETY: the window is live, and all targets are locked.
+        self.call("MPI_Win_flush_all", |mpi, window| unsafe { mpi.MPI_Win_flush_all(window) })
+    }
+
+    /// Makes what this rank has written to its own values visible to others, and what others have written
+    /// visible here.
+    pub fn sync(&self) -> Result {
+        // SAFETY: the window is live.
+        self.call("MPI_Win_sync", |mpi, window| unsafe { mpi.MPI_Win_sync(window) })
+    }
+
+    /// Gives the locks back that all ranks have taken when the window was opened.
+    fn unlock_all(&mut self) -> Result {
+        if !mem::take(&mut self.is_locked) {
+            return Ok(());
+        }
+        // SAFETY: the window is live, and all targets are locked.
+        self.call("MPI_Win_unlock_all", |mpi, window| unsafe { mpi.MPI_Win_unlock_all(window) })
     }
 
     /// Waits until all ranks leave the window.
     fn leave(&self) -> Result {
         if self.kind == Kind::Passive {
-            let (mpi, communicator) = (&self.mpi, self.companion.communicator);
-            return called(mpi, "MPI_Barrier", communicator, || {
-                // SAFETY: the communicator lives as long as the window.
-                unsafe { mpi.MPI_Barrier(communicator) }
-            });
+            return self.barrier();
         }
         while !self.agree(true)? {}
         Ok(())
     }
 
-    /// Asks all ranks whether they leave (`MPI_Iallreduce`), and returns `true` if all answer like this one.
-    /// While this rank waits, it tells ranks that want to meet it that it does not take part: it may have
-    /// left, and they would wait for ever.
+    /// Asks all ranks whether they leave, and returns `true` if all answer like this one. While this rank
+    /// waits, it tells ranks that want to meet it that it does not take part: it may have left, and they
+    /// would wait for ever.
     fn agree(&self, leaves: bool) -> Result<bool> {
-        let (mpi, communicator) = (&self.mpi, self.companion.communicator);
-        let (own, mut any) = ([u8::from(leaves), u8::from(!leaves)], [0u8; 2]);
-        // SAFETY: a constant of the library.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        called(mpi, "MPI_Iallreduce", communicator, || {
-            let (from, to) = (own.as_ptr().cast(), any.as_mut_ptr().cast());
-            let request = &raw mut request;
-            // SAFETY: both buffers hold two numbers on every rank, and live until the request is complete.
-            unsafe {
-                let (byte, greatest) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX);
-                mpi.MPI_Iallreduce(from, to, 2, byte, greatest, communicator, request)
-            }
+        let own = if leaves { LEAVES } else { STAYS };
+        let mut declined = Ok(());
+        let all = without_communicator(&self.mpi, || {
+            self.all_of(own, || declined = declined.clone().and(self.decline()))
         })?;
-        let (mut is_done, mut declined) = (0, Ok(()));
-        loop {
-            let mut status = no_status();
-            // A request with an error is complete, too.
-            called(mpi, "MPI_Test", communicator, || {
-                // SAFETY: the request is live; there is room for a flag and a status.
-                unsafe { mpi.MPI_Test(&raw mut request, &raw mut is_done, &raw mut status) }
-            })?;
-            if is_done != 0 {
-                self.meeting.set(1 - self.meeting.get());
-                declined?;
-                return Ok(any != [1, 1]);
+        self.meeting.set(1 - self.meeting.get());
+        declined?;
+        Ok(all == own)
+    }
+
+    /// Waits until all ranks have made this call, and returns the bits of all of them. `meanwhile` runs again
+    /// and again.
+    ///
+    /// In round `k`, each rank tells the one `2^k` ranks ahead what it knows (Hensgen, Finkel and Manber,
+    /// "Two algorithms for barrier synchronization"). `MPI_Iallreduce` of Open MPI takes three times as long.
+    fn all_of(&self, own: u8, mut meanwhile: impl FnMut()) -> Result<u8> {
+        let (mpi, mut known, mut patience) = (&self.mpi, own, Patience::new());
+        for requests in self.rounds.borrow_mut().iter_mut() {
+            requests.outgoing(SEND).fill(known);
+            requests.start(mpi)?;
+            while !requests.is_done(mpi)? {
+                if patience.turn() {
+                    meanwhile();
+                }
             }
-            declined = declined.and(self.decline());
-            thread::yield_now();
+            known |= requests.incoming(mpi, RECEIVE, 1)?[0];
         }
+        Ok(known)
     }
 
     /// Tells a rank that wants to meet this one, if there is one, that it does not take part.
@@ -306,10 +361,29 @@ impl Open {
     }
 }
 
+/// The numbers of the requests of a round.
+const RECEIVE: usize = 0;
+const SEND: usize = 1;
+
+/// Prepares the messages of [`Open::all_of`].
+fn rounds(mpi: &Usable, communicator: MPI_Comm, rank: Rank, ranks: Rank) -> Result<Vec<Persistent>> {
+    let distances = (0..).map(|round| (round, 1 << round)).take_while(|(_, distance)| *distance < ranks);
+    let round = |(round, distance): (c_int, Rank)| {
+        let peer =
+            |rank: Rank| Address { communicator, rank: rank.rem_euclid(ranks), tag: FIRST_ROUND + round };
+        let mut requests = Persistent::on(communicator);
+        requests.add_receive(mpi, 1, peer(rank - distance))?;
+        requests.add_send(mpi, 1, peer(rank.saturating_add(distance)))?;
+        Ok(requests)
+    };
+    distances.map(round).collect()
+}
+
 impl Drop for Open {
     fn drop(&mut self) {
         // Other ranks may still be in an epoch, or begin one.
         let _ = self.leave();
+        let _ = self.unlock_all();
         if let Some(place) = self.place {
             // SAFETY: the values are still borrowed mutably, and no epoch is open.
             unsafe { self.program.copy_from_nonoverlapping(place, self.size) };
