@@ -3,7 +3,7 @@
 
 use std::array;
 
-use dtype_core::{ArrayOrder, Share};
+use dtype_core::{ArrayOrder, Blocks, Share};
 
 use super::{
     dynamic::DynamicLayout,
@@ -93,8 +93,7 @@ pub struct LocalArray<const D: usize> {
 pub struct Local<T, const D: usize> {
     /// The part within the local array, in row-major order.
     pub(crate) here: DynamicLayout<T, D>,
-    /// The part within the global array, in row-major order.
-    pub(crate) there: DynamicLayout<T, D>,
+    pub(crate) part: IndexSet<D>,
     whole: Whole<T, D>,
 }
 
@@ -132,7 +131,7 @@ impl<T: MpiDatatype, const D: usize> Local<T, D> {
     pub(crate) fn all<P: Distributed<D> + ?Sized>(own: &P) -> Result<Vec<Self>, Error> {
         let parts = own.parts()?.into_iter().map(|OwnPart { part, local }| {
             let whole = Whole::new(local)?;
-            Ok(Self { here: part.all().layout(&local)?, there: part.layout()?, whole })
+            Ok(Self { here: part.all().layout(&local)?, part, whole })
         });
         parts.collect()
     }
@@ -188,10 +187,45 @@ impl<const D: usize> IndexSet<D> {
         Positions(self.shares.map(|share| consecutive(0, share.count)))
     }
 
-    /// Returns the layout of the part within the global array, in row-major order.
-    fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
-        let whole = LocalArray { sizes: self.gsizes, starts: [0; D], order: ArrayOrder::RowMajor };
-        Positions(self.shares.map(Indices::from)).layout(&whole)
+    /// Calls `visit` with the elements of the part in the row-major global array, which has fewer than 2⁶³:
+    /// the first element of equally long blocks, the blocks, and the distance between them, in elements.
+    pub(crate) fn for_each_row(&self, mut visit: impl FnMut(usize, Blocks, usize)) {
+        if self.count() == 0 {
+            return;
+        }
+        // The dimensions behind the last one that is divided are whole.
+        let divided = (0..D).rfind(|k| self.shares[*k].count < self.gsizes[*k]).unwrap_or(0);
+        let strides = self.strides();
+        let Some(share) = self.shares.get(divided) else {
+            return visit(0, Blocks { position: 0, count: 1, length: 1 }, 1);
+        };
+        let unit = strides[divided];
+        let rows: usize = self.shares[..divided].iter().map(|share| share.count).product();
+        for row in 0..rows {
+            let (mut rest, mut first) = (row, 0);
+            for k in (0..divided).rev() {
+                let share = self.shares[k];
+                first += share.at(rest % share.count) * strides[k];
+                rest /= share.count;
+            }
+            for Blocks { position, count, length } in share.blocks().into_iter().filter(|all| all.count > 0) {
+                let start = first + share.at(position) * unit;
+                visit(
+                    start,
+                    Blocks { position, count, length: length * unit },
+                    share.step.saturating_mul(unit),
+                );
+            }
+        }
+    }
+
+    /// Returns the distances between the elements of each dimension in the row-major global array.
+    fn strides(&self) -> [usize; D] {
+        let mut strides = [1; D];
+        for k in (1..D).rev() {
+            strides[k - 1] = strides[k] * self.gsizes[k];
+        }
+        strides
     }
 
     /// Returns numbers from which [`read`](Self::read) makes the part again.

@@ -26,7 +26,7 @@ pub(crate) fn together<V>(mpi: &Usable, communicator: MPI_Comm, own: Result<V, E
 }
 
 /// Returns the rank of this process.
-pub(super) fn rank_in(mpi: &Usable, communicator: MPI_Comm) -> Result<c_int, Error> {
+pub(crate) fn rank_in(mpi: &Usable, communicator: MPI_Comm) -> Result<c_int, Error> {
     let mut rank = 0;
     called(mpi, "MPI_Comm_rank", communicator, || {
         // SAFETY: the communicator is live; there is room for a number.

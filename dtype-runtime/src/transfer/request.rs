@@ -193,6 +193,11 @@ impl Room {
         Ok(Self { bytes: Bytes::of(size)?, buffer: PackBuffer::with_room(size)? })
     }
 
+    /// Returns room for a message of this crate, whose sender has told the size.
+    pub fn exactly(size: usize) -> Result<Self, Error> {
+        Ok(Self { bytes: Bytes::of(size)?, buffer: PackBuffer::with_room(size)? })
+    }
+
     /// Receives a message, and waits for it.
     #[inline]
     pub fn receive(&mut self, mpi: &Usable, from: Address) -> Outcome {

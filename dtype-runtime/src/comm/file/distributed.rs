@@ -1,12 +1,13 @@
 //! Calls of distributed arrays: the parts of each rank, as runs of adjacent bytes or in views.
 
 use super::{
-    handle::{File, Seen, Viewed},
+    collected,
+    handle::{File, Seen},
     memory::Packed,
-    selection::{Run, Selection},
+    rows::Rows,
 };
 use crate::{
-    Error, Layout, MpiDatatype, Result, View, ViewMut,
+    Error, MpiDatatype, Result, View, ViewMut,
     layout::{
         ArrayLike, ArrayLikeMut, Dimensions, Distributed, distributed::Local, region::Region, source::Place,
     },
@@ -61,13 +62,13 @@ impl File {
 impl FileAt<'_> {
     /// Writes this rank's part of a distributed array, of any type that
     /// [`redistribute`](crate::Comm::redistribute) takes: each run of adjacent bytes by itself
-    /// (`MPI_File_write_at`), or many short ones in a view (`MPI_File_write_at_all`). The file gets the
-    /// global array from this place on, in row-major order, whatever the order of the local arrays is. All
-    /// ranks must make this call.
+    /// (`MPI_File_write_at`). If a rank has many runs shorter than 4 KiB, the ranks exchange bytes, and each
+    /// writes long pieces of the file. The file gets the global array from this place on, in row-major order,
+    /// whatever the order of the local arrays is. All ranks must make this call.
     ///
     /// # Errors
-    /// The errors of [`File::write_at_all`]; `Argument` if the array has other sizes than the part, if this
-    /// rank has several parts, or if a part has more than 2²⁷ short runs.
+    /// The errors of [`File::write_at_all`]; `Argument` if the array has other sizes than the part, or if
+    /// this rank has several parts.
     pub fn write<T, const D: usize, P, S>(self, own: &P, array: &S) -> Result
     where
         T: MpiDatatype,
@@ -91,12 +92,12 @@ impl FileAt<'_> {
         let mpi = &ready()?;
         let place = |i: usize, region: &Region<'_>| arrays[i].place(region);
         let parts = placed(Local::<T, D>::all(own), arrays.len(), place);
-        self.file.each_part(mpi, self.offset, parts, |file, runs, part| {
+        self.file.each_part(mpi, self.offset, parts, |file, how, rows, part| {
             let view = part.map(|(local, place)| View::new(*place, &local.here));
             let own = view.as_ref().map_or(Ok(Packed::nothing()), |view| file.outgoing(view));
-            match runs {
-                Some(runs) => file.write_runs(mpi, runs, &own?),
-                None => file.write_all(mpi, own.map(|own| (0, own))),
+            match how {
+                How::Alone => file.write_runs(mpi, rows.runs(), &own?),
+                How::Together => collected::write(file, mpi, rows, own),
             }
         })
     }
@@ -132,13 +133,12 @@ impl FileAt<'_> {
         let count = arrays.len();
         let place = |i: usize, region: &Region<'_>| arrays[i].place_mut(region);
         let parts = placed(Local::<T, D>::all(own), count, place);
-        self.file.each_part(mpi, self.offset, parts, |file, runs, part| {
-            let into = part.map(|(local, place)| ViewMut::new(*place, &local.here));
-            match (runs, into) {
-                (Some(runs), Some(mut into)) => file.read_runs(mpi, runs, &mut into),
-                (Some(_), None) => Ok(()),
-                (None, Some(into)) => file.read_all(mpi, Ok((0, into))),
-                (None, None) => file.read_all(mpi, Ok((0, [0u8; 0]))),
+        self.file.each_part(mpi, self.offset, parts, |file, how, rows, part| {
+            let mut into = part.map(|(local, place)| ViewMut::new(*place, &local.here));
+            match (how, &mut into) {
+                (How::Alone, Some(into)) => file.read_runs(mpi, rows.runs(), into),
+                (How::Alone, None) => Ok(()),
+                (How::Together, into) => collected::read(file, mpi, rows, into.as_mut()),
             }
         })
     }
@@ -157,45 +157,50 @@ fn placed<T: MpiDatatype, const D: usize, M: Into<Error>>(
 
 impl File {
     /// Calls `transfer` with each part of this rank and with its runs in the file. If a rank has many short
-    /// runs, all ranks transfer in views instead: there are no runs then, and ranks with fewer parts make
-    /// calls without one.
+    /// runs, all ranks transfer together: ranks with fewer parts make calls without one.
     fn each_part<T: MpiDatatype, const D: usize>(
         &mut self,
         mpi: &Usable,
         offset: u64,
         parts: Result<Vec<Placed<T, D>>>,
-        mut transfer: impl FnMut(Seen<'_>, Option<Vec<Run>>, Option<&Placed<T, D>>) -> Result,
+        mut transfer: impl FnMut(Seen<'_>, How, &Rows, Option<&Placed<T, D>>) -> Result,
     ) -> Result {
         let own = self.bytes().and_then(|file| {
-            let parts = parts?;
-            let sizes = parts.iter().map(|(local, _)| local.there.region().array_elements());
-            file.file.place(offset, sizes.max().unwrap_or(0).saturating_mul(T::FACTS.wire_size))?;
-            let is_short = parts.iter().any(|(local, _)| Run::are_short(&local.there));
-            let numbers = [parts.len() as u64, is_short.into()];
-            Ok((parts, numbers))
+            let size = T::FACTS.wire_size;
+            file.file.place(offset, 0)?;
+            let placed = parts?.into_iter().map(|part| {
+                let all = part.0.part.gsizes.into_iter().fold(size, usize::saturating_mul);
+                file.file.place(offset, all)?;
+                Ok((Rows::of(&part.0.part, size, offset)?, part))
+            });
+            let placed = placed.collect::<Result<Vec<_>>>()?;
+            let are_short = placed.iter().any(|(rows, _)| rows.are_short());
+            let numbers = [placed.len() as u64, are_short.into()];
+            Ok(((file, placed), numbers))
         });
-        let (parts, [[_, rounds], [_, are_short]]) = self.agreed_on(mpi, own)?;
+        let ((file, placed), [[_, rounds], [_, are_short]]) = self.agreed_on(mpi, own)?;
         let mut transferred = Ok(());
         if are_short == 0 {
-            for part in &parts {
-                let runs = Run::all(&part.0.there, offset);
-                transferred =
-                    transferred.and(self.bytes().and_then(|file| transfer(file, Some(runs), Some(part))));
+            for (rows, part) in &placed {
+                transferred = transferred.and(transfer(file, How::Alone, rows, Some(part)));
             }
             return self.agreed(mpi, transferred);
         }
-        let selections = parts.iter().map(|(local, _)| Selection::of(&local.there)?.datatype());
-        let views = selections.collect::<Result<Vec<_>, _>>();
-        let views = views
-            .and_then(|views| Ok((views, Selection::nothing::<T>().datatype()?, self.place(offset, 0)?)));
-        let (views, nothing, at) = self.agreed(mpi, views)?;
-        let mut viewed = Viewed { file: self };
         // All ranks make all rounds.
+        let nothing = Rows::default();
         for round in 0..rounds as usize {
-            viewed.set(mpi, at, views.get(round).unwrap_or(&nothing))?;
-            transferred = transferred.and(transfer(viewed.bytes(), None, parts.get(round)));
+            let (rows, part) = placed.get(round).map_or((&nothing, None), |(rows, part)| (rows, Some(part)));
+            transferred = transferred.and(transfer(file, How::Together, rows, part));
         }
-        let ended = viewed.end(mpi);
-        self.agreed(mpi, transferred.and(ended))
+        self.agreed(mpi, transferred)
     }
+}
+
+/// The way of a transfer.
+#[derive(Clone, Copy)]
+enum How {
+    /// Each rank transfers its runs by itself.
+    Alone,
+    /// All ranks make the call, and exchange bytes.
+    Together,
 }

@@ -58,6 +58,8 @@ pub struct File {
     handle: MPI_File,
     pub(super) path: PathBuf,
     companion: Arc<Companion>,
+    /// The number of ranks.
+    ranks: usize,
     access: Access,
     /// The largest size in bytes that the file system gives to a file.
     largest: u64,
@@ -94,7 +96,12 @@ fn settle(mpi: &Usable) {
 
 impl File {
     /// Returns a file that all ranks of the companion have opened.
-    pub(super) fn new(handle: MPI_File, path: &Path, companion: Arc<Companion>, access: Access) -> Self {
+    pub(super) fn new(
+        handle: MPI_File,
+        path: &Path,
+        (companion, ranks): (Arc<Companion>, usize),
+        access: Access,
+    ) -> Self {
         let pending = Rc::new(Pending::default());
         ALL_PENDING.with_borrow_mut(|all| {
             all.retain(|pending| pending.strong_count() > 0);
@@ -104,6 +111,7 @@ impl File {
             handle,
             path: path.to_owned(),
             companion,
+            ranks,
             access,
             largest: largest_size(path),
             has_view: false,
@@ -227,6 +235,11 @@ impl File {
         self.companion.communicator
     }
 
+    /// Returns the number of ranks.
+    pub(super) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
     /// Returns what this rank has prepared for a call of all ranks, or its result, if all ranks have theirs;
     /// otherwise an error on all ranks. All ranks must make this call.
     pub(super) fn agreed<T>(&self, mpi: &Usable, own: Result<T>) -> Result<T> {
@@ -348,13 +361,6 @@ impl Viewed<'_> {
     /// Returns the file for transfers at offsets in bytes of the view.
     pub fn bytes(&self) -> Seen<'_> {
         Seen { file: self.file, handle: self.file.handle }
-    }
-
-    /// Sets the view of all bytes. All ranks must make this call.
-    pub fn end(mut self, mpi: &Usable) -> Result {
-        let ended = self.set_bytes(mpi);
-        mem::forget(self);
-        ended
     }
 
     fn set_bytes(&mut self, mpi: &Usable) -> Result {

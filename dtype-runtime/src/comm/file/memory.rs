@@ -1,6 +1,6 @@
 //! The memory side of transfers: the packed bytes of a message, and room for bytes that are read.
 
-use std::{marker::PhantomData, ops::Range, os::raw::c_int, ptr::NonNull};
+use std::{marker::PhantomData, ops::Range, os::raw::c_int, ptr::NonNull, slice};
 
 use crate::transfer::sendable::{
     Span, pack_with_room,
@@ -34,6 +34,19 @@ impl<'m> Packed<'m> {
 
     pub fn nothing() -> Self {
         Self { memory: Memory::Own(NonNull::dangling().as_ptr()), size: 0, message: PhantomData }
+    }
+
+    /// Returns the first bytes of a buffer.
+    pub fn of_buffer(buffer: PackBuffer, size: usize) -> Self {
+        Self { memory: Memory::Buffer(buffer), size, message: PhantomData }
+    }
+
+    /// Returns some of the bytes.
+    pub fn bytes(&self, bytes: Range<usize>) -> &[u8] {
+        assert!(bytes.start <= bytes.end && bytes.end <= self.size, "a part of the packed bytes");
+        let (place, _) = self.part(bytes.clone());
+        // SAFETY: the memory has `size` bytes, and stays as it is while the message is borrowed.
+        unsafe { slice::from_raw_parts(place, bytes.len()) }
     }
 
     /// Returns the address and the number of some of the bytes.
@@ -72,6 +85,20 @@ impl Room {
             Memory::Buffer(buffer) => buffer.as_mut_ptr(),
         };
         (first.wrapping_add(bytes.start), bytes.len() as c_int)
+    }
+
+    /// Returns the first bytes of a buffer.
+    pub fn of_buffer(buffer: PackBuffer, size: usize) -> Self {
+        Self { memory: Memory::Buffer(buffer), size }
+    }
+
+    /// Returns some of the bytes.
+    pub fn bytes_mut(&mut self, bytes: Range<usize>) -> &mut [u8] {
+        assert!(bytes.start <= bytes.end && bytes.end <= self.size, "a part of the room");
+        let (place, _) = self.part(bytes.clone());
+        // SAFETY: the memory has `size` bytes, which are initialized and borrowed mutably: the condition of
+        // `of`.
+        unsafe { slice::from_raw_parts_mut(place, bytes.len()) }
     }
 
     /// Unpacks the bytes, unless they are where they should be.

@@ -6,11 +6,11 @@
 //! Each file of this folder uses only earlier ones of this list:
 //!
 //! - `errors`: errors with the path of the file; `storage`: the limits of the file system;
-//! - `memory`: the packed bytes of a message, and room for those that are read; `selection`: the parts of a
-//!   file that layouts select;
+//! - `memory`: the packed bytes of a message, and room for those that are read; `rows`: the
+//!   runs of a distributed array; `selection`: the parts of a file that layouts select, as datatypes;
 //! - `handle`: the open file, its view, and the agreement of all ranks on an error. It alone has MPI's
 //!   handle;
-//! - `transfer`: reading and writing of bytes;
+//! - `transfer`: reading and writing of bytes; `collected`: of short runs of all ranks;
 //! - `options`: opening; `positions`: calls at offsets and in the order of the ranks; `distributed`: calls of
 //!   distributed arrays; `view`: views of the program; `pending`: immediate transfers.
 //!
@@ -19,6 +19,7 @@
 //! these calls goes through [`File::agreed`](handle::File::agreed): before the call of MPI, with what this
 //! rank has prepared, and after it, with the result. An error of one rank is then an error of all.
 
+mod collected;
 mod distributed;
 mod errors;
 mod handle;
@@ -26,6 +27,7 @@ mod memory;
 mod options;
 mod pending;
 mod positions;
+mod rows;
 mod selection;
 mod storage;
 mod transfer;

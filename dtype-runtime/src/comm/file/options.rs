@@ -111,7 +111,7 @@ impl FileOptions {
     /// library, or if the ranks have different paths or options.
     pub fn open<C: Handle>(&self, communicator: &Comm<C>, path: impl AsRef<Path>) -> Result<File> {
         let mpi = &ready()?;
-        let Members { communicator: raw, .. } = communicator.members(mpi);
+        let Members { communicator: raw, ranks: size, .. } = communicator.members(mpi);
         intracommunicator(mpi, raw)?;
         let (companion, _) = companion(mpi, raw, 1)?;
         let (path, access) = (path.as_ref(), self.access());
@@ -123,7 +123,7 @@ impl FileOptions {
         }
         ranks.check_able(mpi, access)?;
         let opened = ranks.agreed(mpi, own.open_on(mpi, ranks.communicator, path))?;
-        let file = File::new(opened, path, companion, access);
+        let file = File::new(opened, path, (companion, size), access);
         file.return_errors(mpi)?;
         if self.truncate {
             file.set_size(0)?;

@@ -1,17 +1,12 @@
-//! The parts of a file that layouts select: as datatypes, and as runs of bytes.
-
-use std::ops::Range;
+//! The parts of a file that layouts select, as datatypes.
 
 use dtype_core::{BaseType, Bounds, Purpose, TypeTree};
 
 use crate::{
     Error, Layout, MpiDatatype, Result,
-    layout::{LayoutDatatype, entry::Entry, nest::for_each_place, region::Region},
+    layout::{LayoutDatatype, entry::Entry, region::Region},
     types::{cache::cached, entry::Wanted},
 };
-
-/// The largest number of bytes in one call: a library counts them by `int`.
-pub(super) const MOST: usize = 1 << 30;
 
 /// The largest number of contiguous blocks of an array in a view. Libraries list them when the view is set:
 /// 2²⁷ blocks take 2 GiB and some seconds. Beyond, libraries end the program, or never return.
@@ -37,7 +32,7 @@ impl Selection {
     /// # Errors
     /// `Argument` if the elements do not ascend, or are in too many blocks.
     pub fn of<L: Layout>(layout: &L) -> Result<Self> {
-        let blocks = Runs::of(layout).count;
+        let blocks = blocks_of(layout);
         if blocks > MOST_BLOCKS {
             return Err(Error::Parameter {
                 shape: "a view of a file",
@@ -100,74 +95,15 @@ impl Selection {
     }
 }
 
-/// Adjacent bytes of a file, and their packed bytes.
-pub(super) struct Run {
-    /// The offset of the first byte in the file.
-    pub at: u64,
-    /// The range of the packed bytes.
-    pub bytes: Range<usize>,
-}
-
-impl Run {
-    /// The size in bytes from which a run is long: then a call for each run is faster than a view.
-    const LONG: usize = 1 << 10;
-
-    /// The number of runs that are few enough for a call each, however short they are.
-    const FEW: usize = 8;
-
-    /// Returns `true` if the elements of a layout, in packed form, lie in many short runs of the array.
-    pub fn are_short<L: Layout>(layout: &L) -> bool {
-        let Runs { count, bytes } = Runs::of(layout);
-        count > Self::FEW && bytes / count < Self::LONG
-    }
-
-    /// Returns the runs of the elements of a layout, in packing order, in an array at an offset of the file.
-    pub fn all<L: Layout>(layout: &L, offset: u64) -> Vec<Self> {
-        let size = L::Element::FACTS.wire_size;
-        let region = Region { element: size, ..layout.region() };
-        let strides = region.contiguous();
-        let (mut runs, mut packed) = (Vec::new(), 0);
-        for nest in region.nests(&strides) {
-            let (count, outer) = nest.contiguous_of(size);
-            for_each_place(nest.start, outer, &mut |at| {
-                let bytes = packed..packed + count * size;
-                packed = bytes.end;
-                runs.push(Self { at: offset.saturating_add_signed(at as i64), bytes });
-            });
-        }
-        runs
-    }
-
-    /// Divides a very long run into parts that fit an MPI call.
-    pub fn parts(self) -> impl Iterator<Item = Self> {
-        let Self { at, bytes } = self;
-        (bytes.start..bytes.end).step_by(MOST).map(move |start| {
-            let end = bytes.end.min(start + MOST);
-            Self { at: at.saturating_add((start - bytes.start) as u64), bytes: start..end }
-        })
-    }
-}
-
-/// The number of runs of a layout, and of their bytes.
-struct Runs {
-    count: usize,
-    bytes: usize,
-}
-
-impl Runs {
-    fn of<L: Layout>(layout: &L) -> Self {
-        let size = L::Element::FACTS.wire_size;
-        let region = Region { element: size, ..layout.region() };
-        let strides = region.contiguous();
-        region.nests(&strides).fold(Self { count: 0, bytes: 0 }, |Self { count, bytes }, nest| {
-            let (elements, outer) = nest.contiguous_of(size);
-            let runs = outer.iter().fold(1usize, |runs, level| runs.saturating_mul(level.count));
-            Self {
-                count: count.saturating_add(runs),
-                bytes: bytes.saturating_add(runs.saturating_mul(elements.saturating_mul(size))),
-            }
-        })
-    }
+/// Returns the number of contiguous blocks of a layout.
+fn blocks_of<L: Layout>(layout: &L) -> usize {
+    let size = L::Element::FACTS.wire_size;
+    let region = Region { element: size, ..layout.region() };
+    let strides = region.contiguous();
+    region.nests(&strides).fold(0, |blocks: usize, nest| {
+        let (_, outer) = nest.contiguous_of(size);
+        blocks.saturating_add(outer.iter().fold(1usize, |blocks, level| blocks.saturating_mul(level.count)))
+    })
 }
 
 /// Returns the tree of adjacent bytes.

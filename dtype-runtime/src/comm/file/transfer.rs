@@ -9,7 +9,7 @@ use super::{
     errors::{byte, of_file, quietly},
     handle::{File, Seen},
     memory::{Packed, Room},
-    selection::{MOST, Run},
+    rows::{MOST, Run},
 };
 use crate::{
     Result,
@@ -75,7 +75,7 @@ impl Seen<'_> {
     }
 
     /// Reads runs into a room for them.
-    fn fill(self, mpi: &Usable, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result {
+    pub(super) fn fill(self, mpi: &Usable, runs: impl IntoIterator<Item = Run>, room: &mut Room) -> Result {
         self.transfer(mpi, "MPI_File_read_at", runs, |file, at, bytes, status| {
             let (place, count) = room.part(bytes);
             // SAFETY: the room has the bytes.
