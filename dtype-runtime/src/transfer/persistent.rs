@@ -222,7 +222,7 @@ impl Persistent {
         let code = self.home.quietly(mpi, || {
             loop {
                 // SAFETY: there is a status for each request, and room for a flag.
-                let code = unsafe { mpi.MPI_Testall(count, requests, &raw mut done, statuses) };
+                let code = true_code(unsafe { mpi.MPI_Testall(count, requests, &raw mut done, statuses) });
                 if code != SUCCESS || done != 0 || !wait {
                     return code;
                 }

@@ -193,7 +193,7 @@ impl Room {
         Ok(Self { bytes: Bytes::of(size)?, buffer: PackBuffer::with_room(size)? })
     }
 
-    /// Returns room for a message of this crate, whose sender has told the size.
+    /// Returns room for a message of this crate, whose sender has told the size: there is no longer one.
     pub fn exactly(size: usize) -> Result<Self, Error> {
         Ok(Self { bytes: Bytes::of(size)?, buffer: PackBuffer::with_room(size)? })
     }

@@ -10,12 +10,12 @@
 use std::{iter, ops::Range, os::raw::c_int};
 
 use super::{
-    handle::Seen,
+    handle::{Home, Seen},
     memory::{Packed, Room as Filled},
     rows::{Row, Rows, Run},
 };
 use crate::{
-    Result,
+    Error, Result,
     mpi::{Usable, called},
     pack::PackBuffer,
     transfer::{
@@ -38,7 +38,7 @@ const LEAST: u64 = 64 << 10;
 /// The number of windows of which ranks tell the numbers of rows and bytes at a time.
 const TOLD: u64 = 16;
 
-/// The tags of rows and of bytes.
+/// The tags of rows and of bytes, behind the first tag of the file.
 const ROWS: c_int = 0;
 const BYTES: c_int = 1;
 
@@ -62,6 +62,18 @@ impl Domains {
         self.size.min(self.end - self.start).div_ceil(WINDOW)
     }
 
+    /// Returns the first round, from one on, in which rows have bytes in a window.
+    fn next_round(&self, rows: &Rows, from: u64) -> Option<u64> {
+        let reach = rows.reach()?;
+        let owner = |at: u64| (at - self.start) / self.size;
+        let rounds = (owner(reach.start)..=owner(reach.end - 1)).filter_map(|rank| {
+            let start = self.start + rank * self.size;
+            let byte = rows.first_byte(start.saturating_add(from.saturating_mul(WINDOW)))?;
+            (byte - start < self.size).then(|| (byte - start) / WINDOW)
+        });
+        rounds.min()
+    }
+
     /// Returns the window of a rank in a round. It may be empty.
     fn window(&self, rank: usize, round: u64) -> Range<u64> {
         let start = self.start.saturating_add(self.size.saturating_mul(rank as u64));
@@ -77,6 +89,21 @@ impl Domains {
 struct Told {
     rows: u64,
     bytes: u64,
+}
+
+impl Told {
+    /// Returns the number of bytes of memory that they take.
+    fn memory(self) -> usize {
+        (self.rows as usize).saturating_mul(Row::SIZE).saturating_add(self.bytes as usize)
+    }
+}
+
+/// Checks that there is memory for the window of a round and for so many bytes of other ranks. A rank that
+/// finds none within a round would leave the others waiting.
+fn has_room(bytes: usize) -> Result {
+    let bytes = bytes.saturating_add(2 * WINDOW as usize);
+    let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
+    reserved.map_err(|_| dtype_engine::Error::Memory { bytes }.into())
 }
 
 /// A transfer of all ranks.
@@ -95,19 +122,24 @@ impl<'f> Collected<'f> {
     fn new<T>(file: Seen<'f>, mpi: &'f Usable, rows: &'f Rows, own: Result<T>) -> Result<(Option<Self>, T)> {
         /// An offset behind all bytes.
         const BEHIND: u64 = i64::MAX as u64;
+        let own = own.and_then(|own| match file.file.home().is_broken.get() {
+            true => Err(file.file.refused("an exchange of its ranks has failed before: open it again")),
+            false => Ok(own),
+        });
         let (start, end) = rows.reach().map_or((BEHIND, 0), |Range { start, end }| (start, end));
         let (own, [[start, _], [_, end]]) = file.file.agreed_on(mpi, own.map(|own| (own, [start, end])))?;
         if start >= end {
             return Ok((None, own));
         }
         let rank = rank_in(mpi, file.file.communicator())? as usize;
-        let ranks = file.file.ranks();
+        let ranks = file.file.home().ranks;
         let domains = Domains::of(start..end, ranks);
         Ok((Some(Self { file, mpi, rows, domains, rank, ranks }), own))
     }
 
     fn peer(&self, rank: usize, tag: c_int) -> Address {
-        Address { communicator: self.file.file.communicator(), rank: rank as c_int, tag }
+        let Home { companion, tag: first, .. } = self.file.file.home();
+        Address { communicator: companion.communicator, rank: rank as c_int, tag: first + tag }
     }
 
     /// Returns the other ranks, beginning with the next one.
@@ -116,35 +148,46 @@ impl<'f> Collected<'f> {
         (1..ranks).map(move |distance| (rank + distance) % ranks)
     }
 
-    /// Makes all rounds, with what each other rank tells of its rows in the window of this one. All ranks
-    /// make them, whatever errors they have.
-    fn each_round(&self, mut round: impl FnMut(&Self, u64, &[Told]) -> Result) -> Result {
-        let mut all = Ok(());
-        let rounds = self.domains.rounds();
-        for first in (0..rounds).step_by(TOLD as usize) {
-            let told = self.tell(first)?;
-            for at in first..rounds.min(first + TOLD) {
-                let of_round: Vec<_> =
-                    told.chunks_exact(TOLD as usize).map(|rank| rank[(at - first) as usize]).collect();
-                all = all.and(round(self, at, &of_round));
+    /// Makes the rounds in which a rank has bytes, with the numbers that each rank tells of its rows in the
+    /// window of this one. An error of the file does not end them, since other ranks wait for this one.
+    fn each_round(&self, mut round: impl FnMut(&Self, u64, &[Told]) -> Result<Result>) -> Result {
+        let (mut all, mut first, rounds) = (Ok(()), 0, self.domains.rounds());
+        let is_broken = |_: &Error| self.file.file.home().is_broken.set(true);
+        loop {
+            let own = self.domains.next_round(self.rows, first).unwrap_or(rounds);
+            let ((), [[next, _], _]) = self.file.file.agreed_on(self.mpi, Ok(((), [own, 0])))?;
+            if next >= rounds {
+                return all;
+            }
+            first = rounds.min(next + TOLD);
+            let width = (first - next) as usize;
+            let told = self.tell(next..first).inspect_err(is_broken)?;
+            let of_round = |at: usize| told.chunks_exact(width).map(move |rank| rank[at]);
+            let most =
+                (0..width).map(|at| of_round(at).map(Told::memory).fold(0, usize::saturating_add)).max();
+            self.file.file.agreed(self.mpi, has_room(most.unwrap_or(0)))?;
+            for at in 0..width {
+                let of_round: Vec<_> = of_round(at).collect();
+                all = all.and(round(self, next + at as u64, &of_round).inspect_err(is_broken)?);
             }
         }
-        all
     }
 
-    /// Tells all ranks what this one has in their windows of some rounds, and returns what they tell
-    /// (`MPI_Alltoall`).
-    fn tell(&self, first: u64) -> Result<Vec<Told>> {
+    /// Tells all ranks the numbers of rows and bytes that this one has in their windows of some rounds, and
+    /// returns those that they tell (`MPI_Alltoall`).
+    fn tell(&self, rounds: Range<u64>) -> Result<Vec<Told>> {
+        let width = rounds.end - rounds.start;
         let own: Vec<Told> = (0..self.ranks)
-            .flat_map(|rank| (first..first + TOLD).map(move |round| (rank, round)))
+            .flat_map(|rank| rounds.clone().map(move |round| (rank, round)))
             .map(|(rank, round)| {
-                let (rows, bytes) = self.rows.within(&self.domains.window(rank, round));
-                Told { rows: rows.len() as u64, bytes: bytes.len() as u64 }
+                let mut rows = 0;
+                let bytes = self.rows.each_within(&self.domains.window(rank, round), |_| rows += 1);
+                Told { rows, bytes: bytes.len() as u64 }
             })
             .collect();
         let mut told = vec![Told::default(); own.len()];
         let (from, to) = (own.as_ptr().cast(), told.as_mut_ptr().cast());
-        let (count, communicator) = (2 * TOLD as c_int, self.file.file.communicator());
+        let (count, communicator) = (2 * width as c_int, self.file.file.communicator());
         called(self.mpi, "MPI_Alltoall", communicator, || {
             // SAFETY: both lists have as many numbers for each rank.
             unsafe { self.mpi.MPI_Alltoall(from, count, number(), to, count, number(), communicator) }
@@ -206,8 +249,8 @@ pub(super) fn write(file: Seen<'_>, mpi: &Usable, rows: &Rows, own: Result<Packe
     collected.each_round(|all, round, told| all.write_round(round, told, &own))
 }
 
-/// Reads the runs of all ranks into values. All ranks must make this call; no values are written if a rank
-/// has an error.
+/// Reads the runs of all ranks into values. All ranks must make this call. After an error, some values may
+/// have been written, unless invalid values are possible: these are checked before any is written.
 pub(super) fn read<M: Write>(file: Seen<'_>, mpi: &Usable, rows: &Rows, mut into: Option<&mut M>) -> Result {
     let room = file.reads().and_then(|()| into.as_deref_mut().map(Filled::of).transpose());
     let (collected, mut room) = Collected::new(file, mpi, rows, room)?;
@@ -223,7 +266,7 @@ pub(super) fn read<M: Write>(file: Seen<'_>, mpi: &Usable, rows: &Rows, mut into
 
 impl Collected<'_> {
     /// Sends bytes to the owners of windows, and writes the window of this rank.
-    fn write_round(&self, round: u64, told: &[Told], own: &Packed<'_>) -> Result {
+    fn write_round(&self, round: u64, told: &[Told], own: &Packed<'_>) -> Result<Result> {
         let window = self.domains.window(self.rank, round);
         let mut rows_of_others = self.receive_rows(told)?;
         let mut bytes_of_others = Vec::new();
@@ -244,8 +287,9 @@ impl Collected<'_> {
             let outgoing = unsafe { Outgoing::of_span(span) }?;
             under_way.push(outgoing.start(self.mpi, self.peer(to, BYTES))?);
         }
-        let mut filled = Window::new(&window)?;
         let (rows, bytes) = self.rows.within(&window);
+        let is_idle = rows.is_empty() && rows_of_others.is_empty();
+        let mut filled = Window::new(if is_idle { &(0..0) } else { &window })?;
         filled.put(&rows, own.bytes(bytes));
         for ((rank, rows), bytes) in rows_of_others.iter_mut().zip(&mut bytes_of_others) {
             let rows = self.rows_of(rows, told[*rank], &window)?;
@@ -254,11 +298,11 @@ impl Collected<'_> {
         }
         let written = filled.write(self.file, self.mpi);
         under_way.iter_mut().try_for_each(|request| self.wait(request))?;
-        written
+        Ok(written)
     }
 
     /// Reads the window of this rank, and sends to the others what they need of it.
-    fn read_round(&self, round: u64, told: &[Told], mut room: Option<&mut Filled>) -> Result {
+    fn read_round(&self, round: u64, told: &[Told], mut room: Option<&mut Filled>) -> Result<Result> {
         let window = self.domains.window(self.rank, round);
         let mut rows_of_others = self.receive_rows(told)?;
         let (mut under_way, mut awaited) = (Vec::new(), Vec::new());
@@ -274,14 +318,9 @@ impl Collected<'_> {
         for (rank, rows) in &mut rows_of_others {
             all.push((*rank, self.rows_of(rows, told[*rank], &window)?));
         }
-        let rows = || all.iter().flat_map(|(_, rows)| rows).chain(&own);
-        let reach = rows().map(|row| row.at).min().zip(rows().map(Row::end).max());
-        let mut filled = Filled::of_buffer(PackBuffer::with_room(size_of(&window))?, size_of(&window));
-        let read = reach.map_or(Ok(()), |(start, end)| {
-            let bytes = (start - window.start) as usize..(end - window.start) as usize;
-            self.file.fill(self.mpi, [Run { at: start, bytes }], &mut filled)
-        });
-        let filled = filled.bytes_mut(0..size_of(&window));
+        let wanted = all.iter().flat_map(|(_, rows)| rows).chain(&own);
+        let (mut filled, read) = self.read_wanted(&window, wanted)?;
+        let filled = filled.bytes_mut(0..filled.size);
         for (rank, rows) in &all {
             let size = told[*rank].bytes as usize;
             let mut bytes = PackBuffer::with_room(size)?;
@@ -297,7 +336,38 @@ impl Collected<'_> {
             }
         }
         under_way.iter_mut().try_for_each(|request| self.wait(request))?;
-        read
+        Ok(read)
+    }
+
+    /// Reads the bytes of rows within a window, and returns them with the outcome: in one piece from the
+    /// first to the last, or piece by piece if they are few.
+    fn read_wanted<'r>(
+        &self,
+        window: &Range<u64>,
+        rows: impl Iterator<Item = &'r Row> + Clone,
+    ) -> Result<(Filled, Result)> {
+        /// The least share of the bytes that are read in one piece.
+        const DENSE: u64 = 8;
+        let start = rows.clone().map(|row| row.at).min().unwrap_or(window.start);
+        let end = rows.clone().map(Row::end).max().unwrap_or(start);
+        let wanted = rows.clone().map(|row| row.length * row.count).fold(0, u64::saturating_add);
+        let size = if start < end { size_of(window) } else { 0 };
+        let mut filled = Filled::of_buffer(PackBuffer::with_room(size)?, size);
+        let place = |at: u64| (at - window.start) as usize;
+        let read = if start == end {
+            Ok(())
+        } else if wanted >= (end - start) / DENSE {
+            self.file.fill(self.mpi, [Run { at: start, bytes: place(start)..place(end) }], &mut filled)
+        } else {
+            let mut bits = bits_for(size);
+            for row in rows {
+                (0..row.count)
+                    .for_each(|i| mark(&mut bits, place(row.at + i * row.stride), row.length as usize));
+            }
+            let run = |bytes: Range<usize>| Run { at: window.start + bytes.start as u64, bytes };
+            self.file.fill(self.mpi, marked(&bits).map(run), &mut filled)
+        };
+        Ok((filled, read))
     }
 }
 
@@ -319,8 +389,7 @@ struct Window {
 impl Window {
     fn new(window: &Range<u64>) -> Result<Self> {
         let size = size_of(window);
-        let written = vec![0; size.div_ceil(u64::BITS as usize)];
-        Ok(Self { start: window.start, size, bytes: PackBuffer::with_room(size)?, written })
+        Ok(Self { start: window.start, size, bytes: PackBuffer::with_room(size)?, written: bits_for(size) })
     }
 
     /// Writes packed bytes to the runs of rows, which are within the window.
@@ -372,6 +441,11 @@ fn copy_each(to: &mut [u8], to_stride: usize, from: &[u8], from_stride: usize, l
         };
     }
     of_sizes!(1 2 4 8 16 24 32 64);
+}
+
+/// Returns so many bits, of which none is set.
+fn bits_for(count: usize) -> Vec<u64> {
+    vec![0; count.div_ceil(u64::BITS as usize)]
 }
 
 /// Sets some adjacent bits.

@@ -2,7 +2,7 @@
 //! files of this folder get the handle only from a [`Seen`], so that no transfer forgets to check the view.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     marker::PhantomData,
     mem,
     os::raw::c_int,
@@ -57,9 +57,7 @@ use crate::{
 pub struct File {
     handle: MPI_File,
     pub(super) path: PathBuf,
-    companion: Arc<Companion>,
-    /// The number of ranks.
-    ranks: usize,
+    home: Home,
     access: Access,
     /// The largest size in bytes that the file system gives to a file.
     largest: u64,
@@ -72,6 +70,26 @@ pub struct File {
     pub(super) pending: Rc<Pending>,
     thread: PhantomData<*mut ()>,
 }
+
+/// The ranks of a file.
+pub(super) struct Home {
+    pub companion: Arc<Companion>,
+    /// The first of [`TAGS`] tags of the companion, which no other call uses.
+    pub tag: c_int,
+    /// The number of ranks.
+    pub ranks: usize,
+    /// `true` if messages of these tags may be left over, after an error of MPI.
+    pub is_broken: Cell<bool>,
+}
+
+impl Home {
+    pub fn new(companion: Arc<Companion>, tag: c_int, ranks: usize) -> Self {
+        Self { companion, tag, ranks, is_broken: Cell::new(false) }
+    }
+}
+
+/// The number of tags of a file.
+pub(super) const TAGS: u32 = 2;
 
 /// The requests of the immediate transfers of a file.
 pub(super) type Pending = RefCell<Vec<Option<Request>>>;
@@ -96,12 +114,7 @@ fn settle(mpi: &Usable) {
 
 impl File {
     /// Returns a file that all ranks of the companion have opened.
-    pub(super) fn new(
-        handle: MPI_File,
-        path: &Path,
-        (companion, ranks): (Arc<Companion>, usize),
-        access: Access,
-    ) -> Self {
+    pub(super) fn new(handle: MPI_File, path: &Path, home: Home, access: Access) -> Self {
         let pending = Rc::new(Pending::default());
         ALL_PENDING.with_borrow_mut(|all| {
             all.retain(|pending| pending.strong_count() > 0);
@@ -110,8 +123,7 @@ impl File {
         Self {
             handle,
             path: path.to_owned(),
-            companion,
-            ranks,
+            home,
             access,
             largest: largest_size(path),
             has_view: false,
@@ -232,12 +244,12 @@ impl Drop for File {
 impl File {
     /// Returns the communicator of the agreement.
     pub(super) fn communicator(&self) -> MPI_Comm {
-        self.companion.communicator
+        self.home.companion.communicator
     }
 
-    /// Returns the number of ranks.
-    pub(super) fn ranks(&self) -> usize {
-        self.ranks
+    /// Returns the ranks of the file.
+    pub(super) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// Returns what this rank has prepared for a call of all ranks, or its result, if all ranks have theirs;

@@ -12,7 +12,7 @@ use ::mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Info};
 use super::{
     super::{Comm, Handle},
     errors::{of_file, quietly, refused},
-    handle::{File, agreed_on},
+    handle::{File, Home, TAGS, agreed_on},
     storage::{Access, can_open},
 };
 use crate::{
@@ -113,7 +113,7 @@ impl FileOptions {
         let mpi = &ready()?;
         let Members { communicator: raw, ranks: size, .. } = communicator.members(mpi);
         intracommunicator(mpi, raw)?;
-        let (companion, _) = companion(mpi, raw, 1)?;
+        let (companion, tag) = companion(mpi, raw, TAGS)?;
         let (path, access) = (path.as_ref(), self.access());
         let ranks = Ranks { communicator: companion.communicator, path };
         let mut own = ranks.compared(mpi, self.arguments(mpi, path), self.truncate)?;
@@ -123,7 +123,7 @@ impl FileOptions {
         }
         ranks.check_able(mpi, access)?;
         let opened = ranks.agreed(mpi, own.open_on(mpi, ranks.communicator, path))?;
-        let file = File::new(opened, path, (companion, size), access);
+        let file = File::new(opened, path, Home::new(companion, tag, size), access);
         file.return_errors(mpi)?;
         if self.truncate {
             file.set_size(0)?;

@@ -169,21 +169,36 @@ impl Rows {
         Some(first.at..last.end())
     }
 
+    /// Returns the offset of the first byte from one on.
+    pub fn first_byte(&self, from: u64) -> Option<u64> {
+        let behind = self.rows.partition_point(|(row, _)| row.end() <= from);
+        let (row, _) = self.rows.get(behind)?;
+        let run = from.saturating_sub(row.at + row.length - 1).div_ceil(row.stride);
+        Some(from.max(row.at + run * row.stride))
+    }
+
     /// Returns the rows of a window, and the range of their packed bytes.
     pub fn within(&self, window: &Range<u64>) -> (Vec<Row>, Range<usize>) {
+        let mut rows = Vec::new();
+        let bytes = self.each_within(window, |row| rows.push(row));
+        (rows, bytes)
+    }
+
+    /// Calls `visit` with each row of a window, and returns the range of their packed bytes.
+    pub fn each_within(&self, window: &Range<u64>, mut visit: impl FnMut(Row)) -> Range<usize> {
         let first = self.rows.partition_point(|(row, _)| row.end() <= window.start);
-        let (mut rows, mut bytes) = (Vec::new(), 0..0);
+        let mut bytes = 0..0;
         for (row, start) in self.rows[first..].iter().take_while(|(row, _)| row.at < window.end) {
             let (parts, position) = row.within(window);
             for part in parts.into_iter().flatten() {
-                if rows.is_empty() {
+                if bytes.is_empty() {
                     bytes = start + position as usize..start + position as usize;
                 }
                 bytes.end += (part.length * part.count) as usize;
-                rows.push(part);
+                visit(part);
             }
         }
-        (rows, bytes)
+        bytes
     }
 }
 
@@ -232,6 +247,8 @@ mod tests {
             let (mut found, mut position) = (Vec::new(), 0);
             for start in (0..end).step_by(width) {
                 let window = start..start + width as u64;
+                let next = expected.iter().find(|at| **at >= start).copied();
+                assert_eq!(rows.first_byte(start), next, "{darray:?} from {start}");
                 let (rows, packed) = rows.within(&window);
                 let here = bytes(rows.iter().flat_map(of_row));
                 assert!(here.iter().all(|at| window.contains(at)), "{darray:?} {window:?}");

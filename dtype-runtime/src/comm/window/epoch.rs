@@ -210,6 +210,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
         let datatype = base.and_then(predefined).ok_or_else(|| {
             unusable("MPI fetches only single numbers, such as `u64`: not arrays or structs of several")
         })?;
+        self.open.uses(target);
         Ok((datatype, self.open.displacement(target, index * size_of::<T>())))
     }
 
@@ -222,8 +223,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
     pub fn flush(&self, target: usize) -> Result {
         let target = rank_of(target);
         self.check(target)?;
-        // SAFETY: the window is live, and the target one of its ranks.
-        self.open.call("MPI_Win_flush", |mpi, window| unsafe { mpi.MPI_Win_flush(target, window) })
+        self.open.flush_at(target)
     }
 
     fn check(&self, target: Rank) -> Result {
@@ -256,6 +256,7 @@ impl<'e, T: MpiDatatype + AnyPattern> Epoch<'e, T> {
             return Ok(None);
         }
         let offset = self.open.displacement(target, layout.offset());
+        self.open.uses(target);
         Ok(Some(There { target, offset, datatype: layout.datatype()? }))
     }
 }

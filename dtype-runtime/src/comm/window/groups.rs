@@ -83,7 +83,7 @@ impl Partners {
     /// Ends the epoch: tells the targets that the transfers of this rank are complete, and waits until the
     /// origins say the same.
     pub fn part(&self, open: &Open) -> Result {
-        let flushed = open.flush_all();
+        let flushed = open.flush();
         let (mpi, communicator) = (&open.mpi, open.companion.communicator);
         let peer = |rank: &Rank| Address { communicator, rank: *rank, tag: PARTING };
         let mut requests = Persistent::on(communicator);

@@ -1,13 +1,14 @@
 //! Windows that are open: their memory, what all ranks agree on, and the end. No transfers.
 //!
 //! Windows whose epochs all ranks take part in have all targets locked from the beginning to the end, in
-//! shared mode. An epoch begins and ends with messages of this crate, and with `MPI_Win_flush_all` (MPI
+//! shared mode. An epoch begins and ends with messages of this crate, and with `MPI_Win_flush` (MPI
 //! 4.1 section 12.5.4). Ranks must agree before an epoch that all are there. `MPI_Win_fence` before it
 //! and after it would make them wait for each other a third time, and `MPI_Win_fence` of one rank ends
 //! with `MPI_Win_free` of another one in some libraries.
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeSet,
     mem,
     os::raw::{c_int, c_void},
     ptr,
@@ -24,7 +25,7 @@ use dtype_engine::Error as PackError;
 use super::super::{Any, Comm, Handle};
 use crate::{
     Error, MpiDatatype, Result,
-    mpi::{Usable, called, checked, constants, ready, without_communicator},
+    mpi::{SUCCESS, Usable, called, checked, constants, ready, true_code, without_communicator},
     transfer::{
         address::{Address, Channel},
         agreement::least_and_greatest,
@@ -73,8 +74,10 @@ pub(super) struct Open {
     place: Option<*mut u8>,
     /// The number of their bytes.
     size: usize,
-    /// `true` while all targets are locked.
+    /// `true` while all targets are locked for as long as the window.
     is_locked: bool,
+    /// The targets of transfers that are not known to be complete.
+    used: RefCell<BTreeSet<Rank>>,
     /// The tag of messages by which ranks meet: the number of agreements of all ranks so far, modulo 2. A
     /// rank that waits in an agreement declines nothing of ranks that are behind it already.
     pub meeting: Cell<c_int>,
@@ -134,7 +137,10 @@ impl Open {
         let (program, size) = (values.as_mut_ptr(), size_of_val(values));
         let rank = communicator.rank() as Rank;
         let mut open = Self {
-            rounds: RefCell::new(rounds(&mpi, companion.communicator, rank, all.len() as Rank)?),
+            rounds: RefCell::new(match kind {
+                Kind::Active => rounds(&mpi, companion.communicator, rank, all.len() as Rank)?,
+                Kind::Passive => Vec::new(),
+            }),
             mpi,
             window,
             companion,
@@ -146,6 +152,7 @@ impl Open {
             place: None,
             size,
             is_locked: false,
+            used: RefCell::default(),
             meeting: Cell::new(0),
         };
         let memory = open.allocate(align_of::<T>());
@@ -206,11 +213,8 @@ impl Open {
         // SAFETY: the window was just allocated.
         let code = unsafe { mpi.MPI_Win_set_errhandler(self.window, ffi::RSMPI_ERRORS_RETURN) };
         checked(mpi, "MPI_Win_set_errhandler", code)?;
-        // SAFETY: the window is live. No rank takes an exclusive lock before all have given these back.
-        let lock =
-            |mpi: &Usable, window| unsafe { mpi.MPI_Win_lock_all(constants::MPI_MODE_NOCHECK(), window) };
-        self.call("MPI_Win_lock_all", lock)?;
-        self.is_locked = true;
+        // No rank takes an exclusive lock before all have given these back.
+        self.lock_all()?;
         if room.is_none() {
             return Err(PackError::Memory { bytes: self.size }.into());
         }
@@ -247,7 +251,9 @@ impl Open {
                 }
             }));
         }
-        all.and(self.complete())?;
+        // SAFETY: the window is live, and all targets are locked.
+        let flush = |mpi: &Usable, window| unsafe { mpi.MPI_Win_flush_all(window) };
+        all.and(self.call("MPI_Win_flush_all", flush)).and(self.barrier())?;
         Ok(found == marks)
     }
 
@@ -264,31 +270,49 @@ impl Open {
     /// Makes a call on the window, whose handler returns errors.
     #[inline]
     pub fn call(&self, name: &'static str, call: impl FnOnce(&Usable, MPI_Win) -> c_int) -> Result {
-        Ok(checked(&self.mpi, name, call(&self.mpi, self.window))?)
+        quiet(&self.mpi, name, || call(&self.mpi, self.window))
+    }
+
+    /// Says that this epoch has transfers to a target.
+    pub fn uses(&self, target: Rank) {
+        self.used.borrow_mut().insert(target);
     }
 
     /// Begins an epoch of all ranks, unless a rank leaves. All of them have written their own values before.
     pub fn begin(&self) -> Result {
-        self.sync()?;
-        if self.agree(false)? { Ok(()) } else { Err(unusable("another rank has left it")) }
+        let synced = self.sync();
+        if !self.agree(false)? {
+            return Err(unusable("another rank has left it"));
+        }
+        synced
     }
 
     /// Ends an epoch of all ranks: the transfers of all of them are complete then.
     pub fn complete(&self) -> Result {
-        self.flush_all().and(self.barrier()).and(self.sync())
+        self.flush().and(self.barrier()).and(self.sync())
     }
 
     /// Waits until all ranks have made this call.
     fn barrier(&self) -> Result {
-        let (mpi, communicator) = (&self.mpi, self.companion.communicator);
         // SAFETY: the communicator lives as long as the window, and returns errors.
-        Ok(checked(mpi, "MPI_Barrier", unsafe { mpi.MPI_Barrier(communicator) })?)
+        quiet(&self.mpi, "MPI_Barrier", || unsafe { self.mpi.MPI_Barrier(self.companion.communicator) })
     }
 
-    /// Waits until all transfers that this rank has started are complete at their targets.
-    pub fn flush_all(&self) -> Result {
-        // SAFETY: the window is live, and all targets are locked.
-        self.call("MPI_Win_flush_all", |mpi, window| unsafe { mpi.MPI_Win_flush_all(window) })
+    /// Waits until all transfers of this rank in the epoch are complete at their targets. Ranks that are no
+    /// targets need not answer.
+    pub fn flush(&self) -> Result {
+        let used = mem::take(&mut *self.used.borrow_mut());
+        if used.len() == self.lengths.len() {
+            // SAFETY: the window is live, and all targets are locked.
+            return self.call("MPI_Win_flush_all", |mpi, window| unsafe { mpi.MPI_Win_flush_all(window) });
+        }
+        used.into_iter().map(|target| self.flush_at(target)).fold(Ok(()), Result::and)
+    }
+
+    /// Waits until all transfers of this rank to a target are complete there.
+    pub fn flush_at(&self, target: Rank) -> Result {
+        // SAFETY: the window is live, and the target one of its ranks, which this rank has locked.
+        self.call("MPI_Win_flush", |mpi, window| unsafe { mpi.MPI_Win_flush(target, window) })
     }
 
     /// Makes what this rank has written to its own values visible to others, and what others have written
@@ -298,7 +322,17 @@ impl Open {
         self.call("MPI_Win_sync", |mpi, window| unsafe { mpi.MPI_Win_sync(window) })
     }
 
-    /// Gives the locks back that all ranks have taken when the window was opened.
+    /// Locks all targets, while no rank takes an exclusive lock.
+    fn lock_all(&mut self) -> Result {
+        // SAFETY: the window is live.
+        let lock =
+            |mpi: &Usable, window| unsafe { mpi.MPI_Win_lock_all(constants::MPI_MODE_NOCHECK(), window) };
+        self.call("MPI_Win_lock_all", lock)?;
+        self.is_locked = true;
+        Ok(())
+    }
+
+    /// Gives the locks of [`lock_all`](Self::lock_all) back.
     fn unlock_all(&mut self) -> Result {
         if !mem::take(&mut self.is_locked) {
             return Ok(());
@@ -321,12 +355,11 @@ impl Open {
     /// would wait for ever.
     fn agree(&self, leaves: bool) -> Result<bool> {
         let own = if leaves { LEAVES } else { STAYS };
-        let mut declined = Ok(());
         let all = without_communicator(&self.mpi, || {
-            self.all_of(own, || declined = declined.clone().and(self.decline()))
+            // A rank that cannot be told has an error of its own.
+            self.all_of(own, || drop(self.decline()))
         })?;
         self.meeting.set(1 - self.meeting.get());
-        declined?;
         Ok(all == own)
     }
 
@@ -383,6 +416,10 @@ impl Drop for Open {
     fn drop(&mut self) {
         // Other ranks may still be in an epoch, or begin one.
         let _ = self.leave();
+        if self.kind == Kind::Passive && self.place.is_some() {
+            // What others have written becomes visible here.
+            let _ = self.lock_all().and_then(|()| self.sync());
+        }
         let _ = self.unlock_all();
         if let Some(place) = self.place {
             // SAFETY: the values are still borrowed mutably, and no epoch is open.
@@ -394,6 +431,14 @@ impl Drop for Open {
             without_communicator(&self.mpi, || unsafe { self.mpi.MPI_Win_free(&raw mut self.window) });
         }
     }
+}
+
+/// Makes a call whose errors are returned, as no handler is called.
+#[inline]
+fn quiet(mpi: &Usable, name: &'static str, call: impl FnOnce() -> c_int) -> Result {
+    // An error of an earlier call is none of this one.
+    true_code(SUCCESS);
+    Ok(checked(mpi, name, call())?)
 }
 
 /// The error of a window that cannot be used.

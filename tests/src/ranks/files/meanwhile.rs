@@ -2,7 +2,11 @@
 
 use std::mem;
 
-use dtype_runtime::{Comm, File, layout, layout::Darray};
+use dtype_core::Distribution;
+use dtype_runtime::{
+    Comm, File, layout,
+    layout::{ArrayOrder, Darray, Subarray},
+};
 use mpi::topology::SimpleCommunicator;
 
 use super::{on_disk, path, reason, remove};
@@ -70,8 +74,63 @@ fn several(world: &Comm<&SimpleCommunicator>) {
     remove(world, &path);
 }
 
+/// Writes and reads a cyclic array while messages of other calls on the communicator are under way: no call
+/// gets those of another one.
+fn messages_meanwhile(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let path = path(world, "messages");
+    let own = Darray {
+        rank,
+        gsizes: [40, 3 * ranks],
+        distributions: [Distribution::Cyclic(None); 2],
+        psizes: [1, ranks],
+        order: ArrayOrder::RowMajor,
+    };
+    let values: Vec<u64> = (0..120).map(|i| i * ranks as u64 + rank as u64).collect();
+    let sent: Vec<Vec<u64>> = (0..ranks).map(|to| vec![(rank * ranks + to) as u64; 5 + to]).collect();
+    let messages: Vec<&[u64]> = sent.iter().map(|one| &one[..]).collect();
+    for is_open_first in [false, true] {
+        let mut received = vec![Vec::<u64>::new(); ranks];
+        let mut read = vec![0u64; 120];
+        let mut file = is_open_first.then(|| world.create(&path).unwrap());
+        let pending = world.start().all_to_all_into(&messages, &mut received).unwrap();
+        let file = file.get_or_insert_with(|| world.create(&path).unwrap());
+        file.write(&own, &values).unwrap();
+        file.read(&own, &mut read).unwrap();
+        pending.finish().unwrap();
+        assert_eq!(read, values);
+        for (from, message) in received.iter().enumerate() {
+            assert_eq!(*message, vec![(from * ranks + rank) as u64; 5 + rank]);
+        }
+    }
+    let all: Vec<u8> = (0..120 * ranks as u64).flat_map(u64::to_ne_bytes).collect();
+    assert_eq!(on_disk(world, &path), all);
+    remove(world, &path);
+}
+
+/// Writes and reads a few bytes far apart: the cost does not follow the bytes between them.
+fn far_apart(world: &Comm<&SimpleCommunicator>) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let path = path(world, "far-apart");
+    let mut file = world.create(&path).unwrap();
+    let part = Subarray {
+        sizes: [12, 1 << 36],
+        subsizes: [12, 1],
+        starts: [0, rank << 20],
+        order: ArrayOrder::RowMajor,
+    };
+    let (values, mut read) = (vec![rank as u8; 12], vec![0u8; 12]);
+    file.write(&part, &values).unwrap();
+    file.read(&part, &mut read).unwrap();
+    assert_eq!((read, file.size().unwrap()), (values, (11 << 36) + ((ranks as u64 - 1) << 20) + 1));
+    drop(file);
+    remove(world, &path);
+}
+
 pub fn meanwhile(world: &SimpleCommunicator) {
     let world = &Comm::from(world);
+    messages_meanwhile(world);
+    far_apart(world);
     several(world);
     calls_of_all_meanwhile(world);
 }
