@@ -122,9 +122,11 @@ impl<'f> Collected<'f> {
     fn new<T>(file: Seen<'f>, mpi: &'f Usable, rows: &'f Rows, own: Result<T>) -> Result<(Option<Self>, T)> {
         /// An offset behind all bytes.
         const BEHIND: u64 = i64::MAX as u64;
-        let own = own.and_then(|own| match file.file.home().is_broken.get() {
-            true => Err(file.file.refused("an exchange of its ranks has failed before: open it again")),
-            false => Ok(own),
+        let own = own.and_then(|own| {
+            if file.file.home().is_broken.get() {
+                return Err(file.file.refused("an exchange of its ranks has failed before: open it again"));
+            }
+            Ok(own)
         });
         let (start, end) = rows.reach().map_or((BEHIND, 0), |Range { start, end }| (start, end));
         let (own, [[start, _], [_, end]]) = file.file.agreed_on(mpi, own.map(|own| (own, [start, end])))?;
