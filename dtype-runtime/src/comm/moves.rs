@@ -9,7 +9,7 @@ use std::{ops::Range, sync::Arc};
 use crate::{
     DynamicLayout, Error, MpiDatatype, Result, View, ViewMut,
     layout::source::Place,
-    mpi::Usable,
+    mpi::{Usable, without_communicator},
     transfer::{
         address::Address,
         attach::Companion,
@@ -150,7 +150,9 @@ impl<T: MpiDatatype, const D: usize> Moves<T, D> {
         let receives = self.receives.iter().flat_map(|message| message.at(to));
         let receives = receives.map(|(from, place, layout)| (from, ViewMut::new(place, layout)));
         // SAFETY: 1 and 2.
-        exchange::directly(mpi, sends, receives, || unsafe { self.copy(from, to) })
+        let copy = || unsafe { self.copy(from, to) };
+        // Handlers are replaced once for all calls of MPI.
+        without_communicator(mpi, || exchange::directly(mpi, sends, receives, copy))
     }
 
     /// Copies the pieces that stay on this rank.

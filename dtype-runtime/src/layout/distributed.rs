@@ -3,7 +3,7 @@
 
 use std::array;
 
-use dtype_core::{ArrayOrder, Blocks, Share};
+use dtype_core::{ArrayOrder, Share};
 
 use super::{
     dynamic::DynamicLayout,
@@ -93,6 +93,7 @@ pub struct LocalArray<const D: usize> {
 pub struct Local<T, const D: usize> {
     /// The part within the local array, in row-major order.
     pub(crate) here: DynamicLayout<T, D>,
+    /// The part of the global array.
     pub(crate) part: IndexSet<D>,
     whole: Whole<T, D>,
 }
@@ -187,9 +188,9 @@ impl<const D: usize> IndexSet<D> {
         Positions(self.shares.map(|share| consecutive(0, share.count)))
     }
 
-    /// Calls `visit` with the elements of the part in the row-major global array, which has fewer than 2⁶³:
-    /// the first element of equally long blocks, the blocks, and the distance between them, in elements.
-    pub(crate) fn for_each_row(&self, mut visit: impl FnMut(usize, Blocks, usize)) {
+    /// Calls `visit` with each row of the part: a share of the elements of the global array, which has fewer
+    /// than 2⁶³, in row-major order.
+    pub(crate) fn for_each_row(&self, mut visit: impl FnMut(Share)) {
         if self.count() == 0 {
             return;
         }
@@ -197,7 +198,7 @@ impl<const D: usize> IndexSet<D> {
         let divided = (0..D).rfind(|k| self.shares[*k].count < self.gsizes[*k]).unwrap_or(0);
         let strides = self.strides();
         let Some(share) = self.shares.get(divided) else {
-            return visit(0, Blocks { position: 0, count: 1, length: 1 }, 1);
+            return visit(Share::consecutive(0, 1));
         };
         let unit = strides[divided];
         let rows: usize = self.shares[..divided].iter().map(|share| share.count).product();
@@ -208,14 +209,12 @@ impl<const D: usize> IndexSet<D> {
                 first += share.at(rest % share.count) * strides[k];
                 rest /= share.count;
             }
-            for Blocks { position, count, length } in share.blocks().into_iter().filter(|all| all.count > 0) {
-                let start = first + share.at(position) * unit;
-                visit(
-                    start,
-                    Blocks { position, count, length: length * unit },
-                    share.step.saturating_mul(unit),
-                );
-            }
+            visit(Share {
+                start: first + share.start * unit,
+                block: share.block * unit,
+                step: share.step.saturating_mul(unit),
+                count: share.count * unit,
+            });
         }
     }
 

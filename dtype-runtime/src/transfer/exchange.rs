@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{Usable, ready, without_communicator},
+    mpi::{Usable, ready},
 };
 
 /// A message of an exchange: the other rank with the tag, and the number of bytes.
@@ -148,16 +148,6 @@ impl Exchange {
 ///
 /// After an error, the other messages are sent and received nevertheless, and the first error is returned.
 pub(crate) fn directly<S: Read, R: Write>(
-    mpi: &Usable,
-    sends: impl Iterator<Item = (Address, S)>,
-    receives: impl Iterator<Item = (Address, R)>,
-    meanwhile: impl FnOnce() -> Result<(), Error>,
-) -> Result<(), Error> {
-    // Handlers are replaced once for all calls of MPI.
-    without_communicator(mpi, || each_directly(mpi, sends, receives, meanwhile))
-}
-
-fn each_directly<S: Read, R: Write>(
     mpi: &Usable,
     sends: impl Iterator<Item = (Address, S)>,
     receives: impl Iterator<Item = (Address, R)>,

@@ -116,7 +116,8 @@ fn epochs(world: &Comm<&SimpleCommunicator>) {
             if epoch % 2 == 0 {
                 window.fence(|epoch| {
                     epoch.get(&mut read, next, &first)?;
-                    epoch.put(&sent, previous, &second)
+                    epoch.put(&sent, previous, &second)?;
+                    epoch.flush(previous)
                 })?;
             } else {
                 let around = if next == previous { vec![next] } else { vec![next, previous] };

@@ -9,10 +9,12 @@
 
 use std::{iter, ops::Range, os::raw::c_int};
 
+use dtype_engine::Error as PackError;
+
 use super::{
     handle::{Home, Seen},
     memory::{Packed, Room as Filled},
-    rows::{Row, Rows, Run},
+    rows::{PAGE, Row, Rows, Run},
 };
 use crate::{
     Error, Result,
@@ -28,9 +30,6 @@ use crate::{
 
 /// The number of bytes of a window.
 const WINDOW: u64 = 4 << 20;
-
-/// The number of bytes of which the beginning of a domain is a multiple: pages belong to one rank.
-const PAGE: u64 = 4 << 10;
 
 /// The least number of bytes of a domain, so that few ranks transfer a small array.
 const LEAST: u64 = 64 << 10;
@@ -53,8 +52,10 @@ struct Domains {
 impl Domains {
     fn of(reach: Range<u64>, ranks: usize) -> Self {
         let Range { start, end } = reach;
-        let start = start - start % PAGE;
-        let size = (end - start).div_ceil(ranks as u64).max(LEAST).next_multiple_of(PAGE);
+        // A page belongs to one rank.
+        let page = PAGE as u64;
+        let start = start - start % page;
+        let size = (end - start).div_ceil(ranks as u64).max(LEAST).next_multiple_of(page);
         Self { start, end, size }
     }
 
@@ -103,7 +104,7 @@ impl Told {
 fn has_room(bytes: usize) -> Result {
     let bytes = bytes.saturating_add(2 * WINDOW as usize);
     let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
-    reserved.map_err(|_| dtype_engine::Error::Memory { bytes }.into())
+    reserved.map_err(|_| PackError::Memory { bytes }.into())
 }
 
 /// A transfer of all ranks.
@@ -153,7 +154,8 @@ impl<'f> Collected<'f> {
     /// Makes the rounds in which a rank has bytes, with the numbers that each rank tells of its rows in the
     /// window of this one. An error of the file does not end them, since other ranks wait for this one.
     fn each_round(&self, mut round: impl FnMut(&Self, u64, &[Told]) -> Result<Result>) -> Result {
-        let (mut all, mut first, rounds) = (Ok(()), 0, self.domains.rounds());
+        let rounds = self.domains.rounds();
+        let (mut all, mut first) = (Ok(()), 0);
         let is_broken = |_: &Error| self.file.file.home().is_broken.set(true);
         loop {
             let own = self.domains.next_round(self.rows, first).unwrap_or(rounds);

@@ -1,4 +1,4 @@
-//! Calls of distributed arrays: the parts of each rank, as runs of adjacent bytes or in views.
+//! Calls of distributed arrays: the parts of each rank, as runs of adjacent bytes of the file.
 
 use super::{
     collected,

@@ -3,11 +3,15 @@
 use std::ops::Range;
 
 use dtype_core::Blocks;
+use dtype_engine::Error as PackError;
 
 use crate::{Result, layout::distributed::IndexSet};
 
 /// The largest number of bytes in one call: a library counts them by `int`.
 pub(super) const MOST: usize = 1 << 30;
+
+/// The number of bytes of a page of most systems. Two ranks that write to one page wait for each other.
+pub(super) const PAGE: usize = 4 << 10;
 
 /// Adjacent bytes of a file, and their packed bytes.
 pub(super) struct Run {
@@ -102,7 +106,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// The size in bytes from which a run is long: then a call for each run is faster than an exchange.
-    const LONG: usize = 4 << 10;
+    const LONG: usize = PAGE;
 
     /// The number of runs that are few enough for a call each, however short they are.
     const FEW: usize = 8;
@@ -117,12 +121,14 @@ impl Rows {
         if size == 0 {
             return Ok(rows);
         }
-        part.for_each_row(|first, Blocks { count, length, .. }, step| {
-            let bytes = |elements: usize| (elements * size) as u64;
-            let stride = if count > 1 { bytes(step) } else { bytes(length) };
-            let row = Row { at: offset + bytes(first), length: bytes(length), stride, count: count as u64 };
-            if pushed.is_ok() && row.length > 0 {
-                pushed = rows.push(row);
+        let bytes = |elements: usize| (elements * size) as u64;
+        part.for_each_row(|share| {
+            for Blocks { position, count, length } in share.blocks().into_iter().filter(|all| all.count > 0) {
+                let at = offset + bytes(share.at(position));
+                let stride = if count > 1 { bytes(share.step) } else { bytes(length) };
+                if pushed.is_ok() {
+                    pushed = rows.push(Row { at, length: bytes(length), stride, count: count as u64 });
+                }
             }
         });
         pushed.map(|()| rows)
@@ -142,7 +148,7 @@ impl Rows {
             }
         }
         let bytes = self.rows.len() * Row::SIZE;
-        self.rows.try_reserve(1).map_err(|_| dtype_engine::Error::Memory { bytes })?;
+        self.rows.try_reserve(1).map_err(|_| PackError::Memory { bytes })?;
         self.rows.push((row, position));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Epochs in which some ranks take part: how these ranks meet and part.
+//! Epochs in which some ranks take part: how these ranks begin and end them.
 //!
 //! The ranks of an epoch first say to each other that they take part. Then nothing of another epoch is under
 //! way, and no rank waits for one that is not there. (In MPICH 4.0.2, `MPI_Win_start` and `MPI_Win_wait` only
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use ::mpi::Rank;
 
-use super::open::{ABSENT, Open, PARTING, rank_of, unusable};
+use super::open::{ABSENT, ENDING, Open, rank_of, unusable};
 use crate::{
     Error, Result,
     transfer::{address::Address, persistent::Persistent},
@@ -82,10 +82,10 @@ impl Partners {
 
     /// Ends the epoch: tells the targets that the transfers of this rank are complete, and waits until the
     /// origins say the same.
-    pub fn part(&self, open: &Open) -> Result {
+    pub fn end(&self, open: &Open) -> Result {
         let flushed = open.flush();
         let (mpi, communicator) = (&open.mpi, open.companion.communicator);
-        let peer = |rank: &Rank| Address { communicator, rank: *rank, tag: PARTING };
+        let peer = |rank: &Rank| Address { communicator, rank: *rank, tag: ENDING };
         let mut requests = Persistent::on(communicator);
         for rank in &self.origins {
             requests.add_receive(mpi, 0, peer(rank))?;

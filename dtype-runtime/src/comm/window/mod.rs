@@ -137,7 +137,7 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
     /// run then. An error of a transfer, which the body returns, is one of this rank alone.
     pub fn fence<'e, R>(&'e mut self, body: impl FnOnce(&Epoch<'e, T>) -> Result<R>) -> Result<R> {
         self.open.begin()?;
-        Epoch::run(&self.open, None, body, Open::complete)
+        Epoch::run(&self.open, None, body, Open::end)
     }
 
     /// Runs an epoch of some ranks: this rank writes to and reads from `targets`, and `origins` do so here,
@@ -159,7 +159,7 @@ impl<T: MpiDatatype + AnyPattern> Window<'_, T> {
         // rank.
         let body = |epoch: &Epoch<'e, T>| met.clone().and_then(|()| body(epoch));
         let targets = Some(partners.targets.clone());
-        let result = Epoch::run(&self.open, targets, body, |open| partners.part(open));
+        let result = Epoch::run(&self.open, targets, body, |open| partners.end(open));
         met.and(result)
     }
 }

@@ -87,8 +87,8 @@ pub(super) struct Open {
 /// them.
 pub(super) const ABSENT: u8 = 0;
 
-/// The tag of messages by which ranks part after an epoch of some of them.
-pub(super) const PARTING: c_int = 2;
+/// The tag of messages by which ranks end an epoch of some of them.
+pub(super) const ENDING: c_int = 2;
 
 /// The tag of the first round of [`Open::all_of`].
 const FIRST_ROUND: c_int = 3;
@@ -273,9 +273,11 @@ impl Open {
         quiet(&self.mpi, name, || call(&self.mpi, self.window))
     }
 
-    /// Says that this epoch has transfers to a target.
+    /// Says that this epoch has transfers to a target. Epochs with a lock end with it, and need no flush.
     pub fn uses(&self, target: Rank) {
-        self.used.borrow_mut().insert(target);
+        if self.kind == Kind::Active {
+            self.used.borrow_mut().insert(target);
+        }
     }
 
     /// Begins an epoch of all ranks, unless a rank leaves. All of them have written their own values before.
@@ -288,7 +290,7 @@ impl Open {
     }
 
     /// Ends an epoch of all ranks: the transfers of all of them are complete then.
-    pub fn complete(&self) -> Result {
+    pub fn end(&self) -> Result {
         self.flush().and(self.barrier()).and(self.sync())
     }
 
@@ -369,7 +371,9 @@ impl Open {
     /// In round `k`, each rank tells the one `2^k` ranks ahead what it knows (Hensgen, Finkel and Manber,
     /// "Two algorithms for barrier synchronization"). `MPI_Iallreduce` of Open MPI takes three times as long.
     fn all_of(&self, own: u8, mut meanwhile: impl FnMut()) -> Result<u8> {
-        let (mpi, mut known, mut patience) = (&self.mpi, own, Patience::new());
+        let mpi = &self.mpi;
+        let mut known = own;
+        let mut patience = Patience::new();
         for requests in self.rounds.borrow_mut().iter_mut() {
             requests.outgoing(SEND).fill(known);
             requests.start(mpi)?;
@@ -417,7 +421,7 @@ impl Drop for Open {
         // Other ranks may still be in an epoch, or begin one.
         let _ = self.leave();
         if self.kind == Kind::Passive && self.place.is_some() {
-            // What others have written becomes visible here.
+            // Values that others have written become visible here.
             let _ = self.lock_all().and_then(|()| self.sync());
         }
         let _ = self.unlock_all();
