@@ -352,7 +352,6 @@ fn enum_members(item: &Input<'_>, variants: &[&Ident]) -> TokenStream {
     let (costs, lazy, unchanged) = (costs(item), lazy(item, &[]), unchanged(item));
     let vouched = item.attributes.vouched.then(|| flag("VOUCHED", true));
     ours! {
-        const DESCRIPTION: __dtype::Description = <#integer as __dtype::MpiDatatype>::DESCRIPTION;
         const FACTS: __dtype::Facts = __dtype::Runtime::facts_of_enum::<Self, #integer>();
         const RUNS: __dtype::RunBuffer = <#integer as __dtype::MpiDatatype>::RUNS;
         #vouched

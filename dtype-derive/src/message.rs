@@ -366,12 +366,14 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
     };
     // A base type can be made. Whether another type can depends on its own fields.
     let others = || fields.iter().filter(|field| !field.skipped && !is_base(field.ty));
-    let by_field = if item.is_complete() && others().next().is_none() {
-        ours!(__dtype::Runtime::incomplete)
+    let may_skip = !item.is_complete() || others().next().is_some();
+    let read = if may_skip {
+        let by_field = by_field(item, fields);
+        ours!(__dtype::Runtime::read_by_field(__dtype_from, #by_field))
     } else {
-        by_field(item, fields)
+        ours!(__dtype::Runtime::read(__dtype_from))
     };
-    let into = (!item.is_complete() || others().next().is_some()).then(|| into_by_field(item, fields));
+    let into = may_skip.then(|| into_by_field(item, fields));
     let mut made = generics.clone();
     let more = others().map(|field| with_made(field.ty));
     let more: Vec<WherePredicate> =
@@ -385,8 +387,8 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
         impl #parameters __dtype::MpiMessage for #ident #arguments #bounds {
             const PLAIN: ::core::option::Option<__dtype::Plain<Self>> =
                 __dtype::Runtime::value_type::<Self>();
-            const LEAST: ::core::primitive::usize = __dtype::Runtime::least::<Self>();
 
+            #[inline]
             fn describe(__dtype_of: &mut __dtype::Fingerprint) {
                 __dtype::Runtime::describe::<Self>(__dtype_of);
             }
@@ -396,8 +398,7 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
                 &'__dtype self,
                 __dtype_to: &mut __dtype::Writer<'__dtype>,
             ) -> ::core::result::Result<(), __dtype::Error> {
-                __dtype::Runtime::write(self, __dtype_to);
-                ::core::result::Result::Ok(())
+                __dtype::Runtime::write(self, __dtype_to)
             }
         }
 
@@ -405,7 +406,7 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
         impl #parameters __dtype::FromMessage for #ident #arguments #made {
             #[inline]
             fn read(__dtype_from: &mut __dtype::Reader<'_>) -> ::core::result::Result<Self, __dtype::Error> {
-                __dtype::Runtime::read(__dtype_from, #by_field)
+                #read
             }
 
             #into
@@ -475,6 +476,7 @@ fn into_by_field(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
         ours!(#(#reads;)*)
     };
     ours! {
+        #[inline]
         fn read_into(
             &mut self,
             __dtype_from: &mut __dtype::Reader<'_>,

@@ -24,11 +24,6 @@ impl Runtime {
         Some(message::plain::<T>())
     }
 
-    /// Returns the number of bytes of a value in a message.
-    pub const fn least<T: MpiDatatype>() -> usize {
-        T::FACTS.packed_size
-    }
-
     /// Returns the error of a field that the packing order does not name. There is none.
     #[cold]
     pub fn missing() -> Error {
@@ -125,9 +120,9 @@ impl Runtime {
         is_it
     }
 
-    /// See [`LazyDatatype::new`].
+    /// See [`LazyDatatype::of_expansion`].
     pub const fn entry<T: MpiDatatype>(expansion: Option<Expansion>) -> LazyDatatype {
-        LazyDatatype::new::<T>(expansion)
+        LazyDatatype::of_expansion::<T>(expansion)
     }
 
     /// Counts an iteration of a loop: see [`pieces::turn`].

@@ -255,7 +255,7 @@ pub mod __private {
         types::{
             MpiDatatype,
             datatype::Visitor,
-            entry::{Description, LazyDatatype},
+            entry::LazyDatatype,
             facts::Facts,
             fields::Field,
             marks::{AnyPattern, Complete, MadeByRsmpi, ReceivedByMpi},

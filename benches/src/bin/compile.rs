@@ -1,8 +1,8 @@
 //! `cargo xtask bench compile`: the time that the macros add to the compilation of a crate.
 //!
-//! Each crate holds structs or layouts. It is compared with a crate that does the same with rsmpi, and with
-//! one that uses neither library. Each crate is compiled alone, after its dependencies, without incremental
-//! compilation.
+//! Each crate holds structs or layouts, and functions that send them. It is compared with a crate that does
+//! the same with rsmpi, and with one that uses neither library. Each crate is compiled alone, after its
+//! dependencies, without incremental compilation.
 
 use std::{
     fs,
@@ -91,11 +91,17 @@ fn write_crate(target: &Path, root: &Path, package: &str, contender: &str, sourc
 
 fn of_structs(contender: &str, count: usize) -> String {
     let (import, derive) = match contender {
-        "ours" => ("use dtype_runtime::MpiDatatype;\n", "MpiDatatype, "),
-        "rsmpi" => ("use mpi::traits::Equivalence;\n", "Equivalence, "),
+        "ours" => {
+            ("use dtype_runtime::MpiDatatype;\nuse mpi::{topology::Process, traits::*};\n", "MpiDatatype, ")
+        }
+        "rsmpi" => ("use mpi::{topology::Process, traits::*};\n", "Equivalence, "),
         _ => ("", ""),
     };
-    let structs = (0..count).map(|i| typical(i, derive)).collect::<String>();
+    let send = |i| match contender {
+        "none" => format!("pub fn send{i}(values: &[S{i}]) -> usize {{ values.len() }}\n"),
+        _ => format!("pub fn send{i}(to: &Process<'_>, values: &[S{i}]) {{ to.send(values) }}\n"),
+    };
+    let structs = (0..count).map(|i| typical(i, derive) + &send(i)).collect::<String>();
     format!("{import}{structs}")
 }
 

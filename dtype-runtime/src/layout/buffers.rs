@@ -12,7 +12,7 @@ use super::{
     datatype::LayoutDatatype,
     traits::{Layout, View, ViewMut},
 };
-use crate::types::rsmpi::{number_of, or_panic};
+use crate::types::rsmpi::number_of;
 
 // The conditions of rsmpi's traits for buffers. The contracts of `Layout` and `ArrayLike` meet them:
 // 1. the datatype is committed, and lives as long as MPI is usable, or as long as its owner;
@@ -25,7 +25,7 @@ use crate::types::rsmpi::{number_of, or_panic};
 unsafe impl<L: Layout> AsDatatype for View<'_, L> {
     type Out = LayoutDatatype;
     fn as_datatype(&self) -> Self::Out {
-        or_panic(View::datatype(self), std::any::type_name::<Self>())
+        self.entry().datatype_or_panic(std::any::type_name::<Self>())
     }
 }
 

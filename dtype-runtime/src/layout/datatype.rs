@@ -9,7 +9,7 @@ use ::mpi::{
 };
 
 use super::entry::Entry;
-use crate::{Error, mpi::Handle};
+use crate::{Error, mpi::Handle, types::rsmpi::or_panic};
 
 /// The committed MPI datatype of a layout or a view, as an rsmpi datatype.
 ///
@@ -21,6 +21,11 @@ impl Entry {
     pub(crate) fn datatype(self) -> Result<LayoutDatatype, Error> {
         let handle = self.handle()?;
         Ok(LayoutDatatype(self, handle))
+    }
+
+    /// Returns the datatype of a view of this type, or panics.
+    pub(super) fn datatype_or_panic(self, of: &str) -> LayoutDatatype {
+        or_panic(self.datatype(), of)
     }
 }
 

@@ -113,7 +113,7 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     }
 
     fn plan(&self) -> &Plan {
-        S::entry().plan(|| S::REGION.plan(&S::REGION.contiguous()))
+        S::entry().plan(&|| S::REGION.plan(&S::REGION.contiguous()))
     }
 
     fn entry(&self) -> &Entry {
@@ -125,9 +125,13 @@ impl Runtime {
     /// Returns the entry of a selection in an array without gaps. Its datatype may have any bounds.
     pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {
         let solved = if expansion.is_some() { unsolved } else { solved::<S> };
-        let describe = || S::REGION.tree(&S::REGION.contiguous());
-        LazyDatatype::of(Description::Listed(describe), COSTS, None, expansion, solved)
+        LazyDatatype::of(Description::Listed(tree::<S>), COSTS, None, expansion, solved)
     }
+}
+
+/// Returns the tree of a selection before it is solved.
+fn tree<S: Selection>() -> TypeTree {
+    S::REGION.tree(&S::REGION.contiguous())
 }
 
 /// Returns the solution that constant evaluation finds for a selection. The compiler evaluates it once, when

@@ -6,6 +6,7 @@ use dtype_core::ArrayOrder;
 use dtype_engine::Error as PackError;
 
 use super::{
+    entry::{Entry, entry_of},
     region::{Region, Strides},
     shape::{Dimensions, Memory},
 };
@@ -128,13 +129,37 @@ pub struct Place {
 
 impl Place {
     /// Returns the place of arrays without gaps, in the order of the region.
-    fn without_gaps<T>(first: *const T, copies: usize) -> Self {
-        Self { first: first.cast_mut().cast(), copies, strides: None }
+    fn without_gaps(first: *const u8, copies: usize) -> Self {
+        Self { first: first.cast_mut(), copies, strides: None }
+    }
+
+    /// Returns `true` for a single array without gaps.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.copies == 1 && self.strides.is_none()
+    }
+
+    /// Returns the strides along the dimensions of the region's array, in bytes.
+    #[inline]
+    pub(super) fn strides(&self, region: &Region<'_>) -> Strides {
+        self.strides.unwrap_or_else(|| region.contiguous())
+    }
+
+    /// Returns the entry of the region of these arrays.
+    pub(super) fn entry(&self, region: &Region<'_>) -> Entry {
+        entry_of(region, &self.strides(region), self.copies)
+    }
+
+    /// Returns the address of the first value that the region selects.
+    #[cfg(feature = "mpi")]
+    #[inline]
+    pub(super) fn first_value(&self, region: &Region<'_>) -> *mut u8 {
+        self.first.wrapping_offset(region.first(&self.strides(region)))
     }
 
     /// Returns the place of a slice of elements. For a region without dimensions, each element is an array;
     /// otherwise the slice is one array, and must have as many elements as the region's array.
-    fn of_slice<T>(first: *const T, length: usize, region: &Region<'_>) -> Result<Self, Error> {
+    fn of_slice(first: *const u8, length: usize, region: &Region<'_>) -> Result<Self, Error> {
         match region.shape {
             [] => Ok(Self::without_gaps(first, length)),
             _ if length == region.array_elements() => Ok(Self::without_gaps(first, 1)),
@@ -151,8 +176,8 @@ impl Place {
     }
 
     /// Returns the place of copies of nested arrays with these lengths, the outermost first.
-    fn of_nested<T>(
-        first: *const T,
+    fn of_nested(
+        first: *const u8,
         copies: usize,
         lengths: &[usize],
         region: &Region<'_>,
@@ -196,8 +221,7 @@ impl Place {
 /// the possible sources.
 macro_rules! source {
     (@slice one $value:ident $from:ident) => { std::slice::$from($value) };
-    (@slice all $value:ident from_ref) => { &$value[..] };
-    (@slice all $value:ident from_mut) => { &mut $value[..] };
+    (@slice all $value:ident $from:ident) => { $value };
     ([$($generics:tt)*] $what:ident $type:ty, $element:ty, $shape:ty, $mismatch:ty,
      |$first:ident, $length:ident, $region:ident| $place:expr) => {
         #[diagnostic::do_not_recommend]
@@ -208,8 +232,8 @@ macro_rules! source {
 
             #[inline]
             fn place(&self, $region: &Region<'_>) -> Result<Place, $mismatch> {
-                let elements = source!(@slice $what self from_ref);
-                let ($first, $length) = (elements.as_ptr(), elements.len());
+                let elements: &[_] = source!(@slice $what self from_ref);
+                let ($first, $length) = (elements.as_ptr().cast(), elements.len());
                 let _ = ($length, $region);
                 $place
             }
@@ -220,8 +244,8 @@ macro_rules! source {
         unsafe impl<$($generics)*> ArrayLikeMut<$element, $shape> for $type {
             #[inline]
             fn place_mut(&mut self, $region: &Region<'_>) -> Result<Place, $mismatch> {
-                let elements = source!(@slice $what self from_mut);
-                let ($first, $length) = (elements.as_mut_ptr(), elements.len());
+                let elements: &mut [_] = source!(@slice $what self from_mut);
+                let ($first, $length) = (elements.as_mut_ptr().cast_const().cast(), elements.len());
                 let _ = ($length, $region);
                 $place
             }

@@ -7,7 +7,7 @@ use dtype_engine::{Direction, Error as PackError, Packing, Plan, Unpacking, Vali
 #[cfg(feature = "mpi")]
 use super::datatype::LayoutDatatype;
 use super::{
-    entry::{Entry, entry_of},
+    entry::Entry,
     explain::explain,
     nest::copy_nest,
     region::{FEW_NESTS, Strides},
@@ -134,21 +134,21 @@ impl<'a, L: Layout> View<'a, L> {
     }
 
     pub(super) fn strides(&self) -> Strides {
-        self.place.strides.unwrap_or_else(|| self.layout.region().contiguous())
+        self.place.strides(&self.layout.region())
     }
 
     /// Returns the entry of the part: that of the layout, unless the source has gaps or several arrays.
     pub(crate) fn entry(&self) -> Entry {
-        match self.place {
-            Place { strides: None, copies: 1, .. } => self.layout.entry().clone(),
-            Place { copies, .. } => entry_of(&self.layout.region(), &self.strides(), copies),
+        if self.place.is_plain() {
+            return self.layout.entry().clone();
         }
+        self.place.entry(&self.layout.region())
     }
 
     /// Returns the address of the first value of the part.
     #[cfg(feature = "mpi")]
     pub(crate) fn first(&self) -> *mut u8 {
-        self.place.first.wrapping_offset(self.layout.region().first(&self.strides()))
+        self.place.first_value(&self.layout.region())
     }
 
     /// Returns the least-cost type tree of the part, relative to its first value: that of the layout, with

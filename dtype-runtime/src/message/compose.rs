@@ -7,7 +7,7 @@ use super::{
     MpiMessage, Plain,
     plain::{NOTHING, entry_of, plan_of},
 };
-use crate::types::{Copying, Facts, ValueType, entry::Description};
+use crate::types::{Copying, Facts, ValueType, fields::elements};
 
 /// Returns the value type of `T`, or one without bytes if values of `T` are not plain.
 const fn or_nothing<T: MpiMessage>() -> &'static ValueType {
@@ -48,7 +48,7 @@ pub(super) const fn of_array<T: MpiMessage, const N: usize>() -> Option<Plain<[T
 
 fn tree_of_array<T: MpiMessage, const N: usize>() -> TypeTree {
     let element = const { or_nothing::<T>() };
-    Description::Elements(element.lazy, N, element.size).tree().into_owned()
+    elements((element.lazy)().solution().tree.clone(), N, element.size)
 }
 
 fn layer_of_array<T: MpiMessage, const N: usize>() -> Layer {

@@ -220,7 +220,7 @@ pub(super) static NOTHING: ValueType = ValueType {
 /// Returns the entry of an array or a tuple, which is made once in a process.
 pub(super) fn entry_of<T>(tree: fn() -> TypeTree) -> &'static LazyDatatype {
     static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
-    ENTRIES.get_or_make(typeid::of::<T>(), || {
+    ENTRIES.get_or_make(typeid::of::<T>(), &|| {
         let bounds = Bounds::of_extent(size_of::<T>() as i64);
         LazyDatatype::of(Description::Listed(tree), COSTS, Some(bounds), None, unsolved)
     })
@@ -229,7 +229,7 @@ pub(super) fn entry_of<T>(tree: fn() -> TypeTree) -> &'static LazyDatatype {
 /// Returns the plan of an array or a tuple. Its layer consists of those of the parts, not of their trees: the
 /// tree of a part may be that of its memory, with the padding.
 pub(super) fn plan_of<T>(tree: fn() -> TypeTree, layer: fn() -> Layer) -> &'static Plan {
-    entry_of::<T>(tree).plan(|| Plan::of_layer(layer(), size_of::<T>() as isize))
+    entry_of::<T>(tree).plan(&|| Plan::of_layer(layer(), size_of::<T>() as isize))
 }
 
 /// Values in memory that travel as packed bytes.

@@ -56,7 +56,10 @@ pub trait MpiMessage {
     /// The least number of bytes that a value has in a message. If it is 0, each value of a sequence has one
     /// more byte in the in-band part, so that a length never exceeds the bytes that are there.
     #[doc(hidden)]
-    const LEAST: usize = 0;
+    const LEAST: usize = match Self::PLAIN {
+        Some(plain) => plain.of.facts.packed_size,
+        None => 0,
+    };
     /// The alignment of the elements of a `Vec` within a value, if received memory can become that `Vec`;
     /// otherwise 0. If there are several such `Vec`s, the greatest alignment.
     #[doc(hidden)]

@@ -22,7 +22,6 @@ macro_rules! base_types {
     ($($type:ty)*) => {$(
         impl MpiMessage for $type {
             const PLAIN: Option<Plain<Self>> = Some(plain());
-            const LEAST: usize = size_of::<Self>();
 
             fn describe(of: &mut Fingerprint) {
                 Runtime::describe::<Self>(of);
@@ -30,15 +29,14 @@ macro_rules! base_types {
 
             #[inline]
             fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-                Runtime::write(self, to);
-                Ok(())
+                Runtime::write(self, to)
             }
         }
 
         impl FromMessage for $type {
             #[inline]
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-                Runtime::read(from, Runtime::incomplete)
+                Runtime::read(from)
             }
         }
     )*};
@@ -78,9 +76,22 @@ impl Runtime {
     }
 
     /// Writes a value.
+    ///
+    /// # Errors
+    /// In no call.
     #[inline]
-    pub fn write<'a, T: MpiDatatype>(value: &'a T, to: &mut Writer<'a>) {
+    pub fn write<'a, T: MpiDatatype>(value: &'a T, to: &mut Writer<'a>) -> Result<(), Error> {
         const { plain::<T>() }.write(slice::from_ref(value), to);
+        Ok(())
+    }
+
+    /// Reads a value of a type without skipped fields.
+    ///
+    /// # Errors
+    /// The errors of [`FromMessage::read`].
+    #[inline]
+    pub fn read<T: MpiDatatype>(from: &mut Reader<'_>) -> Result<T, Error> {
+        Self::read_by_field(from, |_| Err(malformed("its type has skipped fields")))
     }
 
     /// Reads a value. `by_field` reads it if the type has skipped fields.
@@ -88,7 +99,7 @@ impl Runtime {
     /// # Errors
     /// The errors of [`FromMessage::read`].
     #[inline]
-    pub fn read<T: MpiDatatype>(
+    pub fn read_by_field<T: MpiDatatype>(
         from: &mut Reader<'_>,
         by_field: impl FnOnce(&mut Reader<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
@@ -112,14 +123,5 @@ impl Runtime {
             Some(fixed) => fixed.read_over(array::from_mut(value), from),
             None => from.in_band_only(|from| by_field(value, from)),
         }
-    }
-
-    /// The reader of a value of a type that has no skipped fields. It is never called.
-    ///
-    /// # Errors
-    /// In every call.
-    #[cold]
-    pub fn incomplete<T>(_: &mut Reader<'_>) -> Result<T, Error> {
-        Err(malformed("its type has skipped fields"))
     }
 }

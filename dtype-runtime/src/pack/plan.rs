@@ -16,7 +16,7 @@ use crate::types::{MpiDatatype, Visitor, check::restricted};
 /// assert_eq!((plan.packed_size(), plan.extent()), (5, 8));
 /// ```
 pub fn plan_of<T: MpiDatatype>() -> &'static Plan {
-    T::lazy().plan(|| Plan::of_layer(layer::<T>(), size_of::<T>() as isize))
+    T::lazy().plan(&|| Plan::of_layer(layer::<T>(), size_of::<T>() as isize))
 }
 
 /// Joins values to the plan of their type.

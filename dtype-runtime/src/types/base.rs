@@ -5,13 +5,13 @@ use std::{
     num::{NonZero, Saturating, Wrapping},
 };
 
-use dtype_core::{BaseType, constant::RunBuffer};
+use dtype_core::{BaseType, TypeTree, constant::RunBuffer};
 
 use super::{
     datatype::{MpiDatatype, Visitor},
-    entry::{Description, LazyDatatype},
+    entry::LazyDatatype,
     facts::Facts,
-    fields::Field,
+    fields::{self, Field},
     marks::{AnyPattern, Complete, marks},
     runtime::Runtime,
 };
@@ -50,7 +50,6 @@ macro_rules! base_types {
             type DtypeRuntime = Runtime;
 
             const FACTS: Facts = Facts::of_base(BaseType::$base, base_types!(any pattern $($packed)?));
-            const DESCRIPTION: Description = Description::Leaf(BaseType::$base);
             const RUNS: RunBuffer = RunBuffer::of_base(BaseType::$base);
             #[inline(always)]
             fn visit(visitor: &mut impl Visitor) {
@@ -60,7 +59,7 @@ macro_rules! base_types {
                 $valid
             })?
             fn lazy() -> &'static LazyDatatype {
-                static LAZY: LazyDatatype = LazyDatatype::new::<$type>(None);
+                static LAZY: LazyDatatype = LazyDatatype::of_type::<$type>();
                 &LAZY
             }
         }
@@ -134,12 +133,15 @@ macro_rules! matrices {
         {
             type DtypeRuntime = Runtime;
 
-            const DESCRIPTION: Description = <[[T; R]; C]>::DESCRIPTION;
             const FACTS: Facts = {
                 assert!(size_of::<Self>() == size_of::<[[T; R]; C]>());
                 <[[T; R]; C]>::FACTS
             };
             const RUNS: RunBuffer = <[[T; R]; C]>::RUNS;
+
+            fn unsolved_tree() -> TypeTree {
+                <[[T; R]; C]>::unsolved_tree()
+            }
 
             #[inline(always)]
             fn visit(visitor: &mut impl Visitor) {
@@ -158,9 +160,14 @@ matrices!(nalgebra_0_34);
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
     type DtypeRuntime = Runtime;
 
-    const DESCRIPTION: Description = Description::Elements(T::lazy, N, size_of::<T>());
     const FACTS: Facts = T::FACTS.elements(N);
+    // A struct is solved as a whole, so an array in it need not be solved by itself.
+    const FIELD: Field = Field::new(&Self::FACTS, &Self::RUNS, Self::unsolved_tree);
     const RUNS: RunBuffer = T::RUNS.repeated(N as u64, size_of::<T>() as i64);
+
+    fn unsolved_tree() -> TypeTree {
+        fields::elements(T::FIELD.tree(), N, size_of::<T>())
+    }
 
     #[inline(always)]
     fn visit(visitor: &mut impl Visitor) {

@@ -5,9 +5,9 @@
 //! description of the layout for run time. The derive writes `visit` and the constants; `fields!` in
 //! `base.rs` does so for the types of this crate.
 
-use std::any::TypeId;
 #[cfg(feature = "mpi")]
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{any::TypeId, marker::PhantomData};
 
 use dtype_core::{
     BaseType, Bounds, LinearCosts, Optimality, Program, Runs, TypeTree,
@@ -85,13 +85,6 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     #[doc(hidden)]
     const COMPLETE: bool = true;
     #[doc(hidden)]
-    const DESCRIPTION: Description = if Self::BYTES {
-        Description::Bytes(size_of::<Self>())
-    } else {
-        Description::Listed(|| fields::tree(Self::LIST, Self::ORDER))
-    };
-
-    #[doc(hidden)]
     const FACTS: Facts = facts_of_fields::<Self>();
 
     #[doc(hidden)]
@@ -100,7 +93,7 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
 
     /// The type as a field at offset 0 of another type.
     #[doc(hidden)]
-    const FIELD: Field = Field::new(&Self::FACTS, &Self::RUNS, Self::lazy);
+    const FIELD: Field = Field::new(&Self::FACTS, &Self::RUNS, solved_tree::<Self>);
 
     /// The cost model that the layout is solved for.
     #[doc(hidden)]
@@ -138,6 +131,16 @@ pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     #[doc(hidden)]
     fn lazy() -> &'static LazyDatatype {
         Runtime::of_type::<Self>()
+    }
+
+    /// Returns the type tree before it is solved: for a struct, a strc of the solved trees of the fields.
+    #[doc(hidden)]
+    fn unsolved_tree() -> TypeTree {
+        match Self::FACTS.base {
+            Some(base) => TypeTree::Leaf(base),
+            None if Self::BYTES => fields::elements(TypeTree::Leaf(BaseType::Byte), size_of::<Self>(), 1),
+            None => fields::tree(Self::LIST, Self::ORDER),
+        }
     }
 
     /// Returns the least-cost type tree of one value. Displacements are in bytes from the start of the value.
@@ -323,23 +326,49 @@ impl Runtime {
     /// struct.
     pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
         static ENTRIES: EntriesOfTypes = EntriesOfTypes::new();
-        ENTRIES.get_or_make(TypeId::of::<T>(), || LazyDatatype::new::<T>(None))
+        ENTRIES.get_or_make(TypeId::of::<T>(), &LazyDatatype::of_type::<T>)
     }
 }
 
 impl LazyDatatype {
-    /// Creates the entry of a type.
-    pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
-        let solved = if expansion.is_some() { unsolved } else { solved::<T> };
-        let bounds = Bounds::of_extent(size_of::<T>() as i64);
-        Self::of(T::DESCRIPTION, T::COSTS, Some(bounds), expansion, solved)
+    /// Creates the entry of a type that no macro has solved.
+    pub const fn of_type<T: MpiDatatype>() -> Self {
+        let description = Description::Listed(tree_unless_solved::<T>);
+        Self::of(description, T::COSTS, Some(Bounds::of_extent(size_of::<T>() as i64)), None, solved::<T>)
     }
+
+    /// Creates the entry of a type that a macro has solved, unless the macro has assumed something wrong.
+    pub const fn of_expansion<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
+        if expansion.is_none() {
+            return Self::of_type::<T>();
+        }
+        let (description, bounds) =
+            (Description::Listed(T::unsolved_tree), Bounds::of_extent(size_of::<T>() as i64));
+        Self::of(description, T::COSTS, Some(bounds), expansion, unsolved)
+    }
+}
+
+fn solved_tree<T: MpiDatatype>() -> TypeTree {
+    T::tree().clone()
+}
+
+/// A type whose layout constant evaluation solves.
+struct SolvedType<T>(PhantomData<T>);
+
+impl<T: MpiDatatype> SolvedType<T> {
+    const SOLVED: Option<Solved> = Solved::of(&T::RUNS, &T::COSTS);
 }
 
 /// Returns the layout of a type, solved by constant evaluation when the compiler generates code for this
 /// function.
 fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
-    const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
+    const { &SolvedType::<T>::SOLVED }.as_ref()
+}
+
+/// Returns the tree of a type that constant evaluation does not solve. For other types nothing asks for it,
+/// and the compiler generates no code for the trees of their fields.
+fn tree_unless_solved<T: MpiDatatype>() -> TypeTree {
+    if const { SolvedType::<T>::SOLVED.is_some() } { TypeTree::structure([], []) } else { T::unsolved_tree() }
 }
 
 /// Checks that values are valid, whatever bytes they hold. It checks their packed bytes, because an invalid

@@ -10,7 +10,7 @@ use std::{
 #[cfg(feature = "mpi")]
 use ::mpi::{datatype::DatatypeRef, raw::FromRaw};
 use dtype_core::{
-    BaseType, Bounds, LinearCosts, NodeCosts, Program, Purpose, Runs, Solution, TypeTree, constant::Solved,
+    Bounds, LinearCosts, NodeCosts, Program, Purpose, Runs, Solution, TypeTree, constant::Solved,
     solve_layout,
 };
 use dtype_engine::Plan;
@@ -55,33 +55,18 @@ pub struct Expansion {
 
 /// A layout as written down, not yet solved.
 pub enum Description {
-    /// A type that is transferred as a base type.
-    Leaf(BaseType),
-    /// A type that is transferred as its bytes in memory, with their number.
-    Bytes(usize),
-    /// An array: the layout of its elements, their number and their distance in bytes.
-    Elements(fn() -> &'static LazyDatatype, usize, usize),
-    /// A struct, a tuple, or a part of an array. The function returns its tree.
+    /// A type, or a part of an array. The function returns its tree.
     Listed(fn() -> TypeTree),
     /// A layout that is known only at run time.
     Given(Arc<TypeTree>),
 }
 
 impl Description {
-    /// Returns the type tree. For a struct, it is a strc of the solved trees of the fields, not simplified
-    /// further.
-    pub(crate) fn tree(&self) -> Cow<'_, TypeTree> {
-        Cow::Owned(match self {
-            Self::Leaf(base) => TypeTree::Leaf(*base),
-            Self::Bytes(size) => TypeTree::vector(*size as u64, 1, TypeTree::Leaf(BaseType::Byte)),
-            Self::Elements(element, count, stride) => match element().solution().tree.clone() {
-                // The number of elements without data may not fit a count.
-                TypeTree::Struct { children, .. } if children.is_empty() => TypeTree::structure([], []),
-                element => TypeTree::vector(*count as u64, *stride as i64, element),
-            },
-            Self::Listed(list) => list(),
-            Self::Given(tree) => return Cow::Borrowed(tree),
-        })
+    fn tree(&self) -> Cow<'_, TypeTree> {
+        match self {
+            Self::Listed(list) => Cow::Owned(list()),
+            Self::Given(tree) => Cow::Borrowed(tree),
+        }
     }
 }
 
@@ -209,7 +194,8 @@ impl LazyDatatype {
     }
 
     /// Returns the plan for packing, which the first caller makes.
-    pub(crate) fn plan(&self, make: impl FnOnce() -> Plan) -> &Plan {
+    #[inline]
+    pub(crate) fn plan(&self, make: &dyn Fn() -> Plan) -> &Plan {
         self.plan.get_or_init(make)
     }
 
@@ -228,7 +214,7 @@ impl EntriesOfTypes {
     }
 
     /// Returns the entry of a type, which the first call makes.
-    pub fn get_or_make(&self, id: TypeId, make: impl FnOnce() -> LazyDatatype) -> &'static LazyDatatype {
+    pub fn get_or_make(&self, id: TypeId, make: &dyn Fn() -> LazyDatatype) -> &'static LazyDatatype {
         // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is ignored.
         let found = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {

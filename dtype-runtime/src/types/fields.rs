@@ -2,9 +2,9 @@
 
 use dtype_core::{TypeTree, constant::RunBuffer};
 
-use super::{entry::LazyDatatype, facts::Facts};
+use super::facts::Facts;
 
-/// A field that is sent: its offset in bytes, and the facts, the runs and the layout of its type.
+/// A field that is sent: its offset in bytes, and the facts, the runs and the tree of its type.
 #[derive(Clone, Copy)]
 pub struct Field {
     offset: usize,
@@ -13,22 +13,23 @@ pub struct Field {
     name: &'static str,
     facts: &'static Facts,
     runs: &'static RunBuffer,
-    lazy: fn() -> &'static LazyDatatype,
+    tree: fn() -> TypeTree,
 }
 
 impl Field {
     /// Creates a field at offset 0.
-    pub const fn new(
-        facts: &'static Facts,
-        runs: &'static RunBuffer,
-        lazy: fn() -> &'static LazyDatatype,
-    ) -> Self {
-        Self { offset: 0, name: "", facts, runs, lazy }
+    pub const fn new(facts: &'static Facts, runs: &'static RunBuffer, tree: fn() -> TypeTree) -> Self {
+        Self { offset: 0, name: "", facts, runs, tree }
     }
 
     /// Returns the offset in bytes from the start of the struct or tuple.
     pub const fn offset(&self) -> usize {
         self.offset
+    }
+
+    /// Returns the tree of the type.
+    pub(super) fn tree(&self) -> TypeTree {
+        (self.tree)()
     }
 
     /// Returns the field with this name, `offset` bytes from the start.
@@ -46,7 +47,7 @@ impl Field {
     /// Returns the number of bytes from the start of the field to the end of the last byte that is sent.
     #[cfg(feature = "picture")]
     pub(super) fn size(&self) -> u64 {
-        (self.lazy)().solution().tree.measure().map_or(0, |measure| measure.upper_bound.max(0) as u64)
+        self.tree().measure().map_or(0, |measure| measure.upper_bound.max(0) as u64)
     }
 }
 
@@ -77,10 +78,19 @@ pub(super) const fn runs(list: &[Field], order: &[usize]) -> RunBuffer {
     all
 }
 
+/// Returns the tree of `count` elements, `stride` bytes apart.
+pub(crate) fn elements(element: TypeTree, count: usize, stride: usize) -> TypeTree {
+    match element {
+        // The number of elements without data may not fit a count.
+        TypeTree::Struct { children, .. } if children.is_empty() => TypeTree::structure([], []),
+        element => TypeTree::vector(count as u64, stride as i64, element),
+    }
+}
+
 /// Returns a strc of the types of the fields at their offsets, in packing order.
 pub(super) fn tree(list: &[Field], order: &[usize]) -> TypeTree {
     let fields = || (0..list.len()).map(|i| nth(list, order, i));
     let displacements = fields().map(|field| field.offset as i64);
-    let children = fields().map(|field| (field.lazy)().solution().tree.clone());
+    let children = fields().map(Field::tree);
     TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
 }

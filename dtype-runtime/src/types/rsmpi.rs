@@ -11,6 +11,7 @@ use ::mpi::{
 
 use super::{
     datatype::MpiDatatype,
+    entry::LazyDatatype,
     runtime::Runtime,
     values::{Values, ValuesMut},
 };
@@ -30,7 +31,15 @@ impl Runtime {
                 "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or a restricted type"
             );
         }
-        or_panic(T::lazy().datatype(), std::any::type_name::<T>())
+        T::lazy().datatype_or_panic(type_name::<T>())
+    }
+}
+
+impl LazyDatatype {
+    /// Returns the datatype of a type with this name, or panics. It has no type parameters, so that each type
+    /// adds only a call of it to a program.
+    fn datatype_or_panic(&'static self, of: &str) -> DatatypeRef<'static> {
+        or_panic(self.datatype(), of)
     }
 }
 
