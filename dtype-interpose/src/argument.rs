@@ -1,9 +1,9 @@
 //! The arguments that describe a buffer in a call, as the program passes them, or as this library forwards
 //! them.
 
-use std::os::raw::c_void;
+use std::os::raw::{c_int, c_void};
 
-use crate::native::MPI_Datatype;
+use crate::native::{self, MPI_Datatype};
 
 /// The arguments that describe a buffer in a call: its address, a count, and the datatype.
 #[derive(Clone, Copy)]
@@ -14,6 +14,8 @@ pub(crate) struct Argument {
     pub transfer: Transfer,
     /// `true` in a collective call, in which all ranks must decide alike.
     pub is_collective: bool,
+    /// `true` for a message to or from `MPI_PROC_NULL`, which has no bytes.
+    pub is_of_nobody: bool,
 }
 
 /// The copies between a buffer and the packed buffer that takes its place.
@@ -39,7 +41,20 @@ impl Argument {
 
     /// Creates the arguments of a buffer that the call writes.
     pub fn written(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        Self { buffer, count: count.into(), datatype, transfer: Transfer::Receive, is_collective: false }
+        let (transfer, is_collective, is_of_nobody) = (Transfer::Receive, false, false);
+        Self { buffer, count: count.into(), datatype, transfer, is_collective, is_of_nobody }
+    }
+
+    /// Returns the arguments of a message to or from this rank.
+    #[inline]
+    pub fn with(self, rank: c_int) -> Self {
+        Self { is_of_nobody: rank == native::MPI_PROC_NULL(), ..self }
+    }
+
+    /// Returns the arguments of a message to one rank that is replaced by one from another.
+    #[inline]
+    pub fn with_both(self, to: c_int, from: c_int) -> Self {
+        Self { is_of_nobody: self.with(to).is_of_nobody && self.with(from).is_of_nobody, ..self }
     }
 
     /// Returns `true` if the call reads the buffer, all of which exists.
@@ -48,9 +63,9 @@ impl Argument {
         matches!(self.transfer, Transfer::Send | Transfer::Replace)
     }
 
-    /// Returns the count, or `None` if there are no elements.
+    /// Returns the count, or `None` if no elements are moved.
     #[inline]
     pub fn elements(&self) -> Option<usize> {
-        usize::try_from(self.count).ok().filter(|count| *count > 0)
+        usize::try_from(self.count).ok().filter(|count| *count > 0 && !self.is_of_nobody)
     }
 }

@@ -26,7 +26,7 @@ use crate::{
     mode,
     native::{self, MPI_Datatype},
     policy::{LEAST, Policy},
-    profile::{Phase, Profile, is_describing, timed},
+    profile::{Phase, Profile, is_counting, is_describing, timed},
 };
 
 /// The slot of a handle that an intercepted call has committed. Each slot belongs to one handle.
@@ -75,10 +75,8 @@ impl Slot {
             return false;
         }
         slot.has_entry.store(false, Ordering::Relaxed);
-        let mut size: c_int = 0;
-        // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
-        unsafe { native::MPI_Type_size(datatype, &raw mut size) };
-        slot.traffic.restart(usize::try_from(size).unwrap_or(0));
+        // SAFETY: promises 1 and 2 for the datatype.
+        slot.traffic.restart(unsafe { first_use::size_of(datatype) });
         true
     }
 
@@ -178,6 +176,20 @@ pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
     // Messages that are too small are not counted.
     let size = counted(datatype).map(Traffic::size);
     size.zip(count).is_some_and(|(size, count)| size.checked_mul(count).is_some_and(|bytes| bytes < LEAST))
+}
+
+/// Returns `true` if a message is forwarded unchanged, as far as that is known without queries, and is not
+/// counted for a report. Most messages of most programs go this way.
+#[inline]
+pub(crate) fn is_forwarded(message: &Argument) -> bool {
+    let Some(count) = message.elements() else { return true };
+    if is_counting() {
+        return false;
+    }
+    if let Some(seen) = seen(message.datatype) {
+        return !seen.policies.messages.takes(seen.size.saturating_mul(count));
+    }
+    counted(message.datatype).is_some_and(|traffic| first_use::stays_counted(traffic, message))
 }
 
 /// Returns `true` if this thread remembers that `MPI_Pack` and `MPI_Unpack` of `count` elements are forwarded

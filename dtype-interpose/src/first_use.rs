@@ -23,8 +23,15 @@ use foldhash::fast::FixedState;
 use mpi::{datatype::DatatypeRef, raw::FromRaw};
 
 use crate::{
-    argument::Argument, call::usable, engine::Engine, lock::lock, mode, native::MPI_Datatype, peers,
-    policy::LEAST, profile::Profile,
+    argument::Argument,
+    call::usable,
+    engine::Engine,
+    lock::lock,
+    mode,
+    native::{self, MPI_Datatype},
+    peers,
+    policy::LEAST,
+    profile::Profile,
 };
 
 /// The messages of a counted datatype.
@@ -114,6 +121,26 @@ pub(crate) enum Next {
     Planned(Arc<Profile>),
 }
 
+/// Counts a message of a datatype with this traffic, and returns `true`. If the message may justify more than
+/// that, returns `false` and does not count it: [`next_state`] decides.
+#[inline]
+pub(crate) fn stays_counted(traffic: &Traffic, message: &Argument) -> bool {
+    let bytes = traffic.size().saturating_mul(message.elements().unwrap_or(0));
+    if bytes < LEAST {
+        return true;
+    }
+    let before = traffic.bytes.load(Ordering::Relaxed);
+    let all = before.saturating_add(bytes as u64);
+    let is_first = before == 0 && bytes >= WORTH_LOOKING;
+    let is_due = all >= traffic.worth.load(Ordering::Relaxed);
+    let is_special = message.is_collective || bytes >= TOO_LARGE_PACKED || is_preparing();
+    if is_first || is_due || is_special || mode::plans_at_once() || !mode::is_on() {
+        return false;
+    }
+    traffic.bytes.store(all, Ordering::Relaxed);
+    true
+}
+
 /// Counts a message of a datatype with this traffic. If the messages justify the costs, plans the datatype,
 /// or finds the plan of equal arguments. Returns `None` if messages are still counted.
 ///
@@ -166,11 +193,11 @@ pub(crate) unsafe fn next_state(traffic: &Traffic, message: &Argument) -> Option
         }
         _ if !has_room => None,
         // Arguments that were read before are expected again, and so are the first new arguments of a kind.
-        (Found::Seen | Found::Nothing, true) => Some(Next::Planned(plan(contents, datatype, size))),
-        (Found::Seen | Found::Nothing, false) if is_due => {
-            Some(Next::Planned(plan(contents, datatype, size)))
+        (Found::Seen | Found::Nothing, _) if comes_again || is_due => {
+            // SAFETY: promises 1 and 2, as of the caller.
+            Some(Next::Planned(unsafe { plan(contents, datatype) }))
         }
-        (Found::Seen | Found::Nothing, false) => None,
+        (Found::Seen | Found::Nothing, _) => None,
     }
 }
 
@@ -178,12 +205,28 @@ pub(crate) unsafe fn next_state(traffic: &Traffic, message: &Argument) -> Option
 /// all datatypes planned.
 const MOST_PLANNED: usize = 1 << 13;
 
-/// Plans a datatype, and remembers the plan by the datatype's arguments.
-fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Profile> {
-    let counted = Profile::new(size);
+/// Plans a datatype, and remembers the plan by the datatype's arguments. The library is asked for the size:
+/// if threads free and commit at the same time, the traffic may be that of another datatype.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+unsafe fn plan(contents: Contents, datatype: MPI_Datatype) -> Arc<Profile> {
+    // SAFETY: promises 1 and 2, as of the caller.
+    let counted = Profile::new(unsafe { size_of(datatype) });
     counted.plan(datatype);
     remember(contents, Some(&counted));
     counted
+}
+
+/// Returns the packed size of one element in bytes, or 0 if it is no `int`.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+pub(crate) unsafe fn size_of(datatype: MPI_Datatype) -> usize {
+    let mut size = 0;
+    // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
+    unsafe { native::MPI_Type_size(datatype, &raw mut size) };
+    usize::try_from(size).unwrap_or(0)
 }
 
 /// The kinds of datatypes that had a message before. An item is the key of a kind, with two counts in its

@@ -277,6 +277,12 @@ fn requests_that_share_a_handle_all_receive() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/shared.c", "shared"), 16, &[]);
 }
 
+/// Codes name `MPI_PROC_NULL` beyond the edges of their grids, where there may be no memory.
+#[test]
+fn nothing_is_read_for_nobody() {
+    is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/nobody.c", "nobody"), 6, &[]);
+}
+
 /// MPICH copies ten of the sixteen bytes of a `long double`, so the others must not be compared.
 #[test]
 fn values_with_padding_receive_the_same() {

@@ -53,7 +53,8 @@ pub(crate) struct Around<'a> {
 
 impl Around<'_> {
     fn argument(&self, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> Argument {
-        Argument { buffer, count, datatype, transfer: self.transfer, is_collective: true }
+        let (transfer, is_collective, is_of_nobody) = (self.transfer, true, false);
+        Argument { buffer, count, datatype, transfer, is_collective, is_of_nobody }
     }
 }
 

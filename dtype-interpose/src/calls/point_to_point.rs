@@ -7,6 +7,7 @@ use dtype_mpi::running;
 use crate::{
     argument::{Argument, Transfer},
     call::Call,
+    datatype_cache::is_forwarded,
     native::{MPI_Comm, MPI_Request, MPI_Status},
     requests::{Kind, Work, keep, persistent},
     staged::Staged,
@@ -22,6 +23,9 @@ pub(crate) unsafe fn send(
     communicator: MPI_Comm,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
+    if is_forwarded(&sent) {
+        return next(sent);
+    }
     // SAFETY: promises 1 to 3 for the arguments.
     let (sent, _staged) = unsafe { Staged::sent(call, sent, communicator) };
     next(sent)
@@ -38,6 +42,9 @@ pub(crate) unsafe fn send_later(
     request: *mut MPI_Request,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
+    if is_forwarded(&sent) {
+        return next(sent);
+    }
     // SAFETY: promises 1 to 3 for the arguments.
     let (sent, staged) = unsafe { Staged::sent(call, sent, communicator) };
     let code = next(sent);
@@ -73,6 +80,9 @@ pub(crate) unsafe fn receive(
     status: *mut MPI_Status,
     next: impl FnOnce(Argument, *mut MPI_Status) -> c_int,
 ) -> c_int {
+    if is_forwarded(&received) {
+        return next(received, status);
+    }
     // SAFETY: promises 1, 2 and 4 for the arguments. The packed buffer has room for all that the call may
     // receive.
     unsafe { receive_now(Staged::received(call, received, None), status, next) }
@@ -105,6 +115,9 @@ pub(crate) unsafe fn receive_later(
     request: *mut MPI_Request,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
+    if is_forwarded(&received) {
+        return next(received);
+    }
     // SAFETY: conditions 1 and 2, as of the caller.
     unsafe { receive_by(Kind::Once, Staged::received(call, received, None), request, next) }
 }
@@ -153,6 +166,9 @@ pub(crate) unsafe fn exchange(
     status: *mut MPI_Status,
     next: impl FnOnce(Argument, Argument, *mut MPI_Status) -> c_int,
 ) -> c_int {
+    if is_forwarded(&sent) && is_forwarded(&received) {
+        return next(sent, received, status);
+    }
     // SAFETY: promises 1 to 3 for the arguments.
     let (sent, _staged) = unsafe { Staged::sent(call, sent, communicator) };
     // SAFETY: promises 1, 2 and 4 for the arguments; condition 2.
