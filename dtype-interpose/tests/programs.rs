@@ -283,6 +283,15 @@ fn nothing_is_read_for_nobody() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/nobody.c", "nobody"), 6, &[]);
 }
 
+/// The rows of an exchange stay where they are, and its columns are packed, but none for a missing neighbour.
+#[test]
+fn columns_of_an_exchange_go_packed_beside_its_rows() {
+    let program = compiled(&mpicc(), &[], "tests/c/edges.c", "edges");
+    is_the_same_with_it(&program, 24, &[]);
+    let report = reported(&[program.as_os_str()], &[]).expect("there is one");
+    assert!(report.datatypes.iter().any(|usage| usage.packed > 0), "{report:?}");
+}
+
 /// MPICH copies ten of the sixteen bytes of a `long double`, so the others must not be compared.
 #[test]
 fn values_with_padding_receive_the_same() {

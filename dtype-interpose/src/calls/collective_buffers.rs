@@ -28,8 +28,7 @@ pub(crate) trait Named: Copy {
     /// that is known without queries. Accepts insignificant arguments, even invalid handles.
     fn stays(self) -> bool;
 
-    /// Stages the blocks. Returns the arguments to forward and the packed buffer, or `None` if the buffer is
-    /// forwarded unchanged.
+    /// Stages the blocks, or returns `None` if the buffer is forwarded unchanged.
     ///
     /// The counts and the sizes of the datatypes in bytes are those of the program's arguments. From these
     /// numbers, libraries derive values on which all ranks must agree, such as the length of segments in Open
@@ -37,7 +36,7 @@ pub(crate) trait Named: Copy {
     ///
     /// # Safety
     /// Promises 1 and 2 for the arguments, and promise 3 for a buffer that is sent.
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)>;
+    unsafe fn stage(self, around: Around<'_>) -> Option<Side<Self>>;
 }
 
 /// The context in which a buffer is staged: the call, its address, the number of blocks, and the
@@ -49,9 +48,16 @@ pub(crate) struct Around<'a> {
     blocks: usize,
     communicator: MPI_Comm,
     transfer: Transfer,
+    /// The blocks that are not moved: see [`BlockCounts`].
+    missing: u64,
 }
 
 impl Around<'_> {
+    /// Returns `true` if block `i` is not moved.
+    fn lacks(&self, i: usize) -> bool {
+        i < 64 && self.missing >> i & 1 == 1
+    }
+
     fn argument(&self, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> Argument {
         let (transfer, is_collective, is_of_nobody) = (self.transfer, true, false);
         Argument { buffer, count, datatype, transfer, is_collective, is_of_nobody }
@@ -66,8 +72,8 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
         !is_counting() && stays(self.1, Some(count))
     }
 
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)> {
-        let Around { call, buffer, blocks, communicator, transfer } = around;
+    unsafe fn stage(self, around: Around<'_>) -> Option<Side<Self>> {
+        let Around { call, buffer, blocks, communicator, transfer, .. } = around;
         let (count, datatype) = self;
         let argument = around.argument(buffer, count.try_into().ok()?, datatype);
         let all = usize::try_from(argument.count).ok()?.checked_mul(blocks)?;
@@ -77,7 +83,7 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
         let engine = unsafe { message.engine(call) }?;
         let packed = message.sent(engine, communicator)?;
         let part = message.part_at(engine, buffer.cast(), all);
-        Some(((count, packed), Staged::of(Vec::new(), part, transfer)?))
+        Some(Side::packed((count, packed), Staged::of(Vec::new(), part, transfer)?))
     }
 }
 
@@ -89,8 +95,8 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
     }
 
     /// Stages all blocks if the largest one is worth packing.
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)> {
-        let Around { call, buffer, blocks, communicator, transfer } = around;
+    unsafe fn stage(self, around: Around<'_>) -> Option<Side<Self>> {
+        let Around { call, buffer, blocks, communicator, transfer, .. } = around;
         let (counts, places, datatype) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: promises 1 and 2 for the datatype and the lists, which have an item for each block.
@@ -125,7 +131,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
         }
         let last = parts.pop()?;
         let arguments = (counts, list.as_ptr(), packed);
-        Some((arguments, Staged::of(parts, last, transfer)?.with_lists(list)))
+        Some(Side::packed(arguments, Staged::of(parts, last, transfer)?.with_lists(list)))
     }
 }
 
@@ -135,29 +141,38 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
         false
     }
 
-    /// Stages all blocks or none, since they share one packed buffer. Stages none if one of them could only
-    /// be packed between peers.
-    unsafe fn stage(self, around: Around<'_>) -> Option<(Self, Staged)> {
-        let Around { call, buffer, blocks, communicator, transfer } = around;
+    /// Stages the blocks that are worth it. The others are found from the program's buffer, and so are the
+    /// packed ones then. If their displacements do not fit the type of the call, no block is staged. Blocks
+    /// that could only be packed between peers stay.
+    unsafe fn stage(self, around: Around<'_>) -> Option<Side<Self>> {
+        let Around { call, buffer, blocks, communicator, .. } = around;
+        // Blocks that are not moved are not staged, so no byte of the packed buffer stays as it is.
+        let transfer = match around.transfer {
+            Transfer::Update if around.missing > 0 => Transfer::Fill,
+            transfer => transfer,
+        };
         let (counts, places, datatypes) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: promise 2 for the lists, which have an item for each block.
         let items =
             unsafe { list(counts, blocks).iter().zip(list(places, blocks)).zip(list(datatypes, blocks)) };
+        let goes = |(i, ((count, _), datatype)): (usize, ((&C, &P), &MPI_Datatype))| {
+            let count: i64 = (*count).try_into().unwrap_or(0);
+            count > 0 && !around.lacks(i) && !stays(*datatype, usize::try_from(count).ok())
+        };
+        if !is_counting() && !items.clone().enumerate().any(goes) {
+            return None;
+        }
         let mut parts = Vec::new();
-        let mut list = Vec::new();
-        let mut types = Vec::new();
+        let mut placed = Vec::new();
         let mut end = 0i64;
-        let mut all_go = true;
-        for ((count, place), datatype) in items {
+        for (i, ((count, place), datatype)) in items.enumerate() {
             let (count, place): (i64, i64) = ((*count).try_into().ok()?, (*place).try_into().ok()?);
-            list.push(P::try_from(end).ok()?);
-            if count == 0 {
-                types.push(*datatype);
-                continue;
-            }
             let origin = buffer.cast::<u8>().wrapping_offset(isize::try_from(place).ok()?);
-            let argument = around.argument(origin.cast(), count, *datatype);
+            let argument = Argument {
+                is_of_nobody: around.lacks(i),
+                ..around.argument(origin.cast(), count, *datatype)
+            };
             // SAFETY: promises 1 and 2 for the datatype of the block.
             let message = unsafe { Message::new(&argument) };
             let packed = message.and_then(|message| {
@@ -165,27 +180,51 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
                 let engine = unsafe { message.engine(call) }.filter(|engine| !engine.is_for_peers())?;
                 Some((message.sent(engine, communicator)?, message.part(engine)))
             });
-            let Some((datatype, part)) = packed else {
-                // The remaining blocks are only counted for the report.
-                all_go = false;
-                if !is_counting() {
-                    break;
+            placed.push(match packed {
+                Some((datatype, part)) => {
+                    let bytes = i64::try_from(part.bytes()?).ok()?;
+                    parts.push(part);
+                    end = end.checked_add(bytes)?;
+                    Block::Packed(datatype, end - bytes)
                 }
-                continue;
+                None if count == 0 => Block::Empty(*datatype),
+                None => Block::Left(*datatype, place),
+            });
+        }
+        let last = parts.pop()?;
+        let mut staged = Staged::of(parts, last, transfer)?;
+        let is_whole = !placed.iter().any(|block| matches!(block, Block::Left(..)));
+        let base = if is_whole { staged.address() } else { buffer };
+        let distance = staged.address().addr().wrapping_sub(base.addr()) as i64;
+        let mut list = Vec::with_capacity(placed.len());
+        let mut types = Vec::with_capacity(placed.len());
+        for block in placed {
+            let (datatype, place) = match block {
+                Block::Empty(datatype) => (datatype, 0),
+                Block::Left(datatype, place) => (datatype, place),
+                Block::Packed(datatype, place) => (datatype, distance.checked_add(place)?),
             };
             types.push(datatype);
-            end = end.checked_add(i64::try_from(part.bytes()?).ok()?)?;
-            parts.push(part);
+            list.push(P::try_from(place).ok()?);
         }
         let arguments = (counts, list.as_ptr(), types.as_ptr());
-        let last = parts.pop().filter(|_| all_go)?;
-        Some((arguments, Staged::of(parts, last, transfer)?.with_lists((list, types))))
+        Some(Side { buffer: base, arguments, staged: Some(staged.with_lists((list, types))) })
     }
+}
+
+/// A block of a call with blocks of different datatypes, with its datatype and its displacement.
+enum Block {
+    /// A block without elements.
+    Empty(MPI_Datatype),
+    /// A block in the program's buffer.
+    Left(MPI_Datatype, i64),
+    /// A block in the packed buffer.
+    Packed(MPI_Datatype, i64),
 }
 
 /// One side as it is forwarded: the program's buffer and arguments, or a packed buffer with matching
 /// arguments.
-struct Side<A> {
+pub(crate) struct Side<A> {
     buffer: *mut c_void,
     arguments: A,
     staged: Option<Staged>,
@@ -202,12 +241,12 @@ impl<A: Named> Side<A> {
             // SAFETY: promises 1 to 3, by the caller's condition.
             unsafe { arguments.stage(around) }
         });
-        match staged {
-            Some((arguments, mut staged)) => {
-                Self { buffer: staged.address(), arguments, staged: Some(staged) }
-            }
-            None => Self { buffer: around.buffer, arguments, staged: None },
-        }
+        staged.unwrap_or(Self { buffer: around.buffer, arguments, staged: None })
+    }
+
+    /// Returns a side all of whose blocks are packed.
+    fn packed(arguments: A, mut staged: Staged) -> Self {
+        Self { buffer: staged.address(), arguments, staged: Some(staged) }
     }
 }
 
@@ -229,9 +268,9 @@ impl<S: Named, R: Named> CollectiveBuffers<S, R> {
         receive: (*mut c_void, R),
         communicator: MPI_Comm,
     ) -> Self {
-        let BlockCounts { sent, received, keeps } = blocks;
+        let BlockCounts { sent, received, keeps, missing } = blocks;
         let buffer = send.0.cast_mut();
-        let sending = Around { call, buffer, blocks: sent, communicator, transfer: Transfer::Send };
+        let sending = Around { call, buffer, blocks: sent, communicator, transfer: Transfer::Send, missing };
         let transfer = if keeps { Transfer::Update } else { Transfer::Fill };
         let receiving = Around { buffer: receive.0, blocks: received, transfer, ..sending };
         // SAFETY: promises 1 and 2 for the arguments, and promise 3 for the send buffer.

@@ -14,6 +14,8 @@ pub(crate) struct BlockCounts {
     pub received: usize,
     /// `true` if some received blocks are in place already, or are not updated by the call.
     pub keeps: bool,
+    /// The blocks to and from neighbours that do not exist, in the bits of a number. They are not moved.
+    pub missing: u64,
 }
 
 /// The arguments of a call that determine its blocks.
@@ -38,6 +40,7 @@ impl Asked {
             sent: usize::from(members.has_part(self.root) && !keeps),
             received: if is_root { members.size } else { 0 },
             keeps,
+            missing: 0,
         }
     }
 
@@ -52,7 +55,7 @@ impl Asked {
         BlockCounts {
             sent: if is_root { members.size } else { 0 },
             received: usize::from(members.has_part(self.root) && self.to != in_place()),
-            keeps: false,
+            ..BlockCounts::default()
         }
     }
 
@@ -65,7 +68,8 @@ impl Asked {
         let members = unsafe { Members::of(self.communicator) };
         let is_root = members.is_root(self.root);
         let receives = !is_root && members.has_part(self.root);
-        BlockCounts { sent: usize::from(is_root), received: usize::from(receives), keeps: false }
+        let [sent, received] = [is_root, receives].map(usize::from);
+        BlockCounts { sent, received, ..BlockCounts::default() }
     }
 
     /// Returns the blocks of allgathers.
@@ -84,7 +88,7 @@ impl Asked {
     pub unsafe fn alltoall(&self) -> BlockCounts {
         // SAFETY: promises 1 and 2 for the communicator.
         let Members { size, .. } = unsafe { Members::of(self.communicator) };
-        BlockCounts { sent: size, received: size, keeps: false }.unless(self.from == in_place())
+        BlockCounts { sent: size, received: size, ..BlockCounts::default() }.unless(self.from == in_place())
     }
 
     /// Returns the blocks of allgathers between neighbours.
@@ -102,14 +106,17 @@ impl Asked {
     /// Promises 1 and 2 for the communicator.
     pub unsafe fn neighbor_alltoall(&self) -> BlockCounts {
         let (mut topology, mut from, mut to, mut weighted, mut rank) = (0, 0, 0, 0, 0);
-        let (communicator, mut keeps) = (self.communicator, false);
+        let communicator = self.communicator;
+        let (mut keeps, mut missing) = (false, 0);
         // SAFETY: promises 1 and 2 for the communicator, whose topology is tested before it is queried;
         // constants of the library; there is room for an integer each.
         unsafe {
             native::MPI_Topo_test(communicator, &raw mut topology);
             if topology == native::MPI_CART() {
                 native::MPI_Cartdim_get(communicator, &raw mut from);
-                keeps = is_at_an_edge(communicator, from);
+                let known = missing_neighbours(communicator, from);
+                missing = known.unwrap_or(0);
+                keeps = known != Some(0);
                 (from, to) = (2 * from, 2 * from);
             } else if topology == native::MPI_DIST_GRAPH() {
                 let weighted = &raw mut weighted;
@@ -121,25 +128,30 @@ impl Asked {
             }
         }
         let [sent, received] = [to, from].map(|blocks| usize::try_from(blocks).unwrap_or(0));
-        BlockCounts { sent, received, keeps }
+        BlockCounts { sent, received, keeps, missing }
     }
 }
 
-/// Returns `true` if this rank lacks a neighbour in some direction of a Cartesian grid. The buffer has a
-/// block for that neighbour nevertheless, which the call does not update (MPI 4.1 section 8.6).
+/// Returns the neighbours that this rank lacks in a Cartesian grid, in the bits of a number: bits 2i and
+/// 2i + 1 for dimension i. The buffers have blocks for them nevertheless, which the call does not move (MPI
+/// 4.1 section 8.6). Returns `None` if there are too many dimensions for a number.
 ///
 /// # Safety
 /// Promises 1 and 2 for the communicator, which has a Cartesian topology of `dimensions` dimensions.
-unsafe fn is_at_an_edge(communicator: MPI_Comm, dimensions: c_int) -> bool {
-    let mut lists = [(); 3].map(|()| vec![0; usize::try_from(dimensions).unwrap_or(0)]);
-    let [sizes, are_periodic, places] = &mut lists;
+unsafe fn missing_neighbours(communicator: MPI_Comm, dimensions: c_int) -> Option<u64> {
+    const MOST: usize = 32;
+    let count = usize::try_from(dimensions).ok().filter(|count| *count <= MOST)?;
+    let [mut sizes, mut are_periodic, mut places] = [[0; MOST]; 3];
     // SAFETY: promises 1 and 2 for the communicator; each list has an item for each dimension.
     unsafe {
         let periodic = are_periodic.as_mut_ptr();
         native::MPI_Cart_get(communicator, dimensions, sizes.as_mut_ptr(), periodic, places.as_mut_ptr());
     }
-    let sides = sizes.iter().zip(are_periodic).zip(places);
-    sides.into_iter().any(|((size, periodic), place)| *periodic == 0 && (*place == 0 || *place == size - 1))
+    let missing = (0..count).filter(|i| are_periodic[*i] == 0).map(|i| {
+        let (has_none_before, has_none_behind) = (places[i] == 0, places[i] == sizes[i] - 1);
+        (u64::from(has_none_before) | u64::from(has_none_behind) << 1) << (2 * i)
+    });
+    Some(missing.sum())
 }
 
 impl BlockCounts {
