@@ -53,8 +53,10 @@ impl Argument {
 
     /// Returns the arguments of a message to one rank that is replaced by one from another.
     #[inline]
-    pub fn with_both(self, to: c_int, from: c_int) -> Self {
-        Self { is_of_nobody: self.with(to).is_of_nobody && self.with(from).is_of_nobody, ..self }
+    pub fn replaced(self, to: c_int, from: c_int) -> Self {
+        let is_sent = !self.with(to).is_of_nobody;
+        let transfer = if is_sent { Transfer::Replace } else { Transfer::Receive };
+        Self { transfer, is_of_nobody: !is_sent && self.with(from).is_of_nobody, ..self }
     }
 
     /// Returns `true` if the call reads the buffer, all of which exists.

@@ -287,7 +287,7 @@ fn nothing_is_read_for_nobody() {
 #[test]
 fn columns_of_an_exchange_go_packed_beside_its_rows() {
     let program = compiled(&mpicc(), &[], "tests/c/edges.c", "edges");
-    is_the_same_with_it(&program, 24, &[]);
+    is_the_same_with_it(&program, 32, &[]);
     let report = reported(&[program.as_os_str()], &[]).expect("there is one");
     assert!(report.datatypes.iter().any(|usage| usage.packed > 0), "{report:?}");
 }

@@ -132,10 +132,18 @@ fn values_without_data_pack_to_nothing_however_many() {
     #[derive(MpiDatatype, Clone, Copy)]
     struct Nothing;
 
+    /// Has too many runs for constant evaluation.
+    #[derive(MpiDatatype, Clone, Copy)]
+    struct Many {
+        pairs: [(u8, f32); 40],
+        nothing: [[f64; 0]; usize::MAX],
+    }
+
     assert_eq!(pack(&[Nothing; 5]), []);
     assert_eq!(pack(&[[(); usize::MAX]; 2]), []);
     assert_eq!(<[(); usize::MAX]>::type_map().unwrap().to_string(), "(empty)");
     assert_eq!(<[Nothing; usize::MAX]>::cost(), 5);
+    assert_eq!(Many::cost(), <[(u8, f32); 40]>::cost());
     assert_eq!(packed_size::<f64>(usize::MAX), usize::MAX);
 }
 

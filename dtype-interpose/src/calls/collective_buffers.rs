@@ -141,9 +141,10 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
         false
     }
 
-    /// Stages the blocks that are worth it. The others are found from the program's buffer, and so are the
-    /// packed ones then. If their displacements do not fit the type of the call, no block is staged. Blocks
-    /// that could only be packed between peers stay.
+    /// Stages the blocks that are worth it. The others stay where they are, with displacements from the
+    /// packed buffer: the program's may be `MPI_BOTTOM`, which MPICH accepts for absolute addresses only. If
+    /// these displacements do not fit the type of the call, no block is staged. Blocks that could only be
+    /// packed between peers stay.
     unsafe fn stage(self, around: Around<'_>) -> Option<Side<Self>> {
         let Around { call, buffer, blocks, communicator, .. } = around;
         // Blocks that are not moved are not staged, so no byte of the packed buffer stays as it is.
@@ -187,38 +188,38 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
                     end = end.checked_add(bytes)?;
                     Block::Packed(datatype, end - bytes)
                 }
-                None if count == 0 => Block::Empty(*datatype),
+                None if count == 0 || around.lacks(i) => Block::Empty(*datatype),
+                // Both buffers are mostly too far from each other for an `int`.
+                None if size_of::<P>() < size_of::<usize>() && !is_counting() => return None,
                 None => Block::Left(*datatype, place),
             });
         }
         let last = parts.pop()?;
         let mut staged = Staged::of(parts, last, transfer)?;
-        let is_whole = !placed.iter().any(|block| matches!(block, Block::Left(..)));
-        let base = if is_whole { staged.address() } else { buffer };
-        let distance = staged.address().addr().wrapping_sub(base.addr()) as i64;
+        let distance = buffer.addr().wrapping_sub(staged.address().addr()) as i64;
         let mut list = Vec::with_capacity(placed.len());
         let mut types = Vec::with_capacity(placed.len());
         for block in placed {
             let (datatype, place) = match block {
                 Block::Empty(datatype) => (datatype, 0),
-                Block::Left(datatype, place) => (datatype, place),
-                Block::Packed(datatype, place) => (datatype, distance.checked_add(place)?),
+                Block::Left(datatype, place) => (datatype, distance.checked_add(place)?),
+                Block::Packed(datatype, place) => (datatype, place),
             };
             types.push(datatype);
             list.push(P::try_from(place).ok()?);
         }
         let arguments = (counts, list.as_ptr(), types.as_ptr());
-        Some(Side { buffer: base, arguments, staged: Some(staged.with_lists((list, types))) })
+        Some(Side::packed(arguments, staged.with_lists((list, types))))
     }
 }
 
-/// A block of a call with blocks of different datatypes, with its datatype and its displacement.
+/// A block of a call with blocks of different datatypes, with its datatype.
 enum Block {
-    /// A block without elements.
+    /// A block of which nothing is moved.
     Empty(MPI_Datatype),
-    /// A block in the program's buffer.
+    /// A block in the program's buffer, with its displacement there.
     Left(MPI_Datatype, i64),
-    /// A block in the packed buffer.
+    /// A block in the packed buffer, with its displacement there.
     Packed(MPI_Datatype, i64),
 }
 
@@ -244,7 +245,7 @@ impl<A: Named> Side<A> {
         staged.unwrap_or(Self { buffer: around.buffer, arguments, staged: None })
     }
 
-    /// Returns a side all of whose blocks are packed.
+    /// Returns a side whose arguments are relative to the packed buffer.
     fn packed(arguments: A, mut staged: Staged) -> Self {
         Self { buffer: staged.address(), arguments, staged: Some(staged) }
     }

@@ -5,7 +5,7 @@ use std::os::raw::c_int;
 use dtype_mpi::running;
 
 use crate::{
-    argument::{Argument, Transfer},
+    argument::Argument,
     call::Call,
     datatype_cache::is_forwarded,
     native::{MPI_Comm, MPI_Request, MPI_Status},
@@ -166,8 +166,9 @@ pub(crate) unsafe fn exchange(
     status: *mut MPI_Status,
     next: impl FnOnce(Argument, Argument, *mut MPI_Status) -> c_int,
 ) -> c_int {
-    if is_forwarded(&sent) && is_forwarded(&received) {
-        return next(sent, received, status);
+    if is_forwarded(&sent) {
+        // SAFETY: promises 1, 2 and 4 for the arguments; condition 2.
+        return unsafe { receive(call, received, status, |received, status| next(sent, received, status)) };
     }
     // SAFETY: promises 1 to 3 for the arguments.
     let (sent, _staged) = unsafe { Staged::sent(call, sent, communicator) };
@@ -186,7 +187,6 @@ pub(crate) unsafe fn replace(
     status: *mut MPI_Status,
     next: impl FnOnce(Argument, *mut MPI_Status) -> c_int,
 ) -> c_int {
-    let replaced = Argument { transfer: Transfer::Replace, ..replaced };
     // SAFETY: promises 1 to 4 for the arguments. The packed buffer has as many bytes as the sent message, and
     // room for the one that replaces it.
     unsafe { receive_now(Staged::received(call, replaced, Some(communicator)), status, next) }
@@ -234,7 +234,6 @@ pub(crate) unsafe fn replace_later(
     request: *mut MPI_Request,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
-    let replaced = Argument { transfer: Transfer::Replace, ..replaced };
     // SAFETY: conditions 1 and 2, as of the caller. The buffer has room for the message that replaces the
     // sent one.
     unsafe {

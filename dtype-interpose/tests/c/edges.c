@@ -40,6 +40,19 @@ int main(int argc, char **argv) {
     MPI_Datatype types[4] = {row, row, column, column};
     MPI_Aint sent[4] = {place(1, 1), place(ROWS, 1), place(1, 1), place(1, COLUMNS)};
     MPI_Aint received[4] = {place(0, 1), place(ROWS + 1, 1), place(1, 0), place(1, COLUMNS + 1)};
+    /* The same blocks by their addresses. */
+    MPI_Datatype from[4], to[4];
+    MPI_Aint nowhere[4] = {0, 0, 0, 0};
+    for (int block = 0; block < 4; block++) {
+        MPI_Aint start, address;
+        MPI_Get_address(array, &start);
+        address = start + sent[block];
+        MPI_Type_create_hindexed_block(1, 1, &address, types[block], &from[block]);
+        address = start + received[block];
+        MPI_Type_create_hindexed_block(1, 1, &address, types[block], &to[block]);
+        MPI_Type_commit(&from[block]);
+        MPI_Type_commit(&to[block]);
+    }
     for (int grid = 0; grid < 4; grid++) {
         int shape[2] = {grid & 1 ? size : 1, grid & 1 ? 1 : size}, periods[2] = {grid >> 1, 0};
         MPI_Comm cartesian;
@@ -58,7 +71,17 @@ int main(int argc, char **argv) {
                                 &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         print("later", grid, rank);
+        for (int turn = 0; turn < 20; turn++) {
+            fill(rank);
+            MPI_Neighbor_alltoallw(MPI_BOTTOM, counts, nowhere, from, MPI_BOTTOM, counts, nowhere, to,
+                                   cartesian);
+        }
+        print("absolute", grid, rank);
         MPI_Comm_free(&cartesian);
+    }
+    for (int block = 0; block < 4; block++) {
+        MPI_Type_free(&from[block]);
+        MPI_Type_free(&to[block]);
     }
     MPI_Type_free(&row);
     MPI_Type_free(&column);

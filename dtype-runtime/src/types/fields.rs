@@ -82,6 +82,7 @@ pub(super) const fn runs(list: &[Field], order: &[usize]) -> RunBuffer {
 pub(crate) fn elements(element: TypeTree, count: usize, stride: usize) -> TypeTree {
     match element {
         // The number of elements without data may not fit a count.
+        _ if count == 0 => TypeTree::structure([], []),
         TypeTree::Struct { children, .. } if children.is_empty() => TypeTree::structure([], []),
         element => TypeTree::vector(count as u64, stride as i64, element),
     }
