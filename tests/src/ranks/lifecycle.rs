@@ -130,6 +130,7 @@ pub fn before_and_after() {
         assert_eq!(Nested::datatype().err().as_ref(), Some(expected));
         assert_eq!(Meters::datatype().err().as_ref(), Some(expected));
         assert_eq!(column.datatype().err().as_ref(), Some(expected));
+        assert_eq!(column.of(&matrix).datatype().err().as_ref(), Some(expected));
         // SAFETY: a predefined datatype; it is not used before `MPI_Init` or after `MPI_Finalize`.
         let double = unsafe { DatatypeRef::from_raw(ffi::RSMPI_DOUBLE) };
         assert_eq!(decode(&double).err().as_ref(), Some(expected));

@@ -267,7 +267,9 @@ pub fn neighbourhood(world: &SimpleCommunicator) {
     let mut cells: Vec<f64> = numbers(own_rank, N * N);
     let before = cells.clone();
     // The columns next to the outermost ones are sent; the outermost ones are received.
-    let column = layout!(f64[N][N] => [.., 0]).datatype().unwrap().as_raw();
+    let layout = layout!(f64[N][N] => [.., 0]);
+    let column = layout.datatype().unwrap().as_raw();
+    assert!(layout.of(&[[0.0; N]; N]).datatype().unwrap().as_raw() == column);
     let at = |j: usize| (j * size_of::<f64>()) as MPI_Aint;
     let (ones, datatypes) = ([1 as c_int; 2], [column; 2]);
     let (outgoing, incoming) = ([at(1), at(N - 2)], [at(0), at(N - 1)]);
