@@ -41,8 +41,14 @@ impl Argument {
 
     /// Creates the arguments of a buffer that the call writes.
     pub fn written(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        let (transfer, is_collective, is_of_nobody) = (Transfer::Receive, false, false);
-        Self { buffer, count: count.into(), datatype, transfer, is_collective, is_of_nobody }
+        Self {
+            buffer,
+            count: count.into(),
+            datatype,
+            transfer: Transfer::Receive,
+            is_collective: false,
+            is_of_nobody: false,
+        }
     }
 
     /// Returns the arguments of a message to or from this rank.

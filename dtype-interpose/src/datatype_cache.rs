@@ -76,7 +76,7 @@ impl Slot {
         }
         slot.has_entry.store(false, Ordering::Relaxed);
         // SAFETY: promises 1 and 2 for the datatype.
-        slot.traffic.restart(unsafe { first_use::size_of(datatype) });
+        slot.traffic.restart(unsafe { first_use::packed_size(datatype) });
         true
     }
 
@@ -109,6 +109,14 @@ struct Seen {
     /// The packed size of one element in bytes.
     size: usize,
     policies: Policies,
+}
+
+impl Seen {
+    /// Returns `true` if messages of `count` elements are forwarded unchanged.
+    #[inline]
+    fn forwards(&self, count: usize) -> bool {
+        !self.policies.messages.takes(self.size.saturating_mul(count))
+    }
 }
 
 const NOT_SEEN: Seen = Seen { handle: 0, age: 0, entry: ptr::null(), size: 0, policies: Policies::NONE };
@@ -169,7 +177,7 @@ unsafe fn entry<'a>(datatype: MPI_Datatype) -> Option<&'a CachedDatatype> {
 pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
     if let Some(seen) = seen(datatype) {
         return match count {
-            Some(count) => !seen.policies.messages.takes(seen.size.saturating_mul(count)),
+            Some(count) => seen.forwards(count),
             None => seen.policies.messages == Policy::NONE,
         };
     }
@@ -187,7 +195,7 @@ pub(crate) fn is_forwarded(message: &Argument) -> bool {
         return false;
     }
     if let Some(seen) = seen(message.datatype) {
-        return !seen.policies.messages.takes(seen.size.saturating_mul(count));
+        return seen.forwards(count);
     }
     counted(message.datatype).is_some_and(|traffic| first_use::stays_counted(traffic, message))
 }
@@ -366,10 +374,9 @@ unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
     if unsafe { parts(datatype) } == 0 {
         return None;
     }
-    let mut size = 0;
-    // SAFETY: as above; there is room for a number.
-    unsafe { native::MPI_Type_size(datatype, &raw mut size) };
-    usize::try_from(size).ok().filter(|size| *size > 0)
+    // SAFETY: as above.
+    let size = unsafe { first_use::packed_size(datatype) };
+    (size > 0).then_some(size)
 }
 
 /// Returns the entry of a datatype that may be counted in a slot.

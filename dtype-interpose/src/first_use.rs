@@ -212,7 +212,7 @@ const MOST_PLANNED: usize = 1 << 13;
 /// Promises 1 and 2 for the datatype.
 unsafe fn plan(contents: Contents, datatype: MPI_Datatype) -> Arc<Profile> {
     // SAFETY: promises 1 and 2, as of the caller.
-    let counted = Profile::new(unsafe { size_of(datatype) });
+    let counted = Profile::new(unsafe { packed_size(datatype) });
     counted.plan(datatype);
     remember(contents, Some(&counted));
     counted
@@ -222,7 +222,7 @@ unsafe fn plan(contents: Contents, datatype: MPI_Datatype) -> Arc<Profile> {
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
-pub(crate) unsafe fn size_of(datatype: MPI_Datatype) -> usize {
+pub(crate) unsafe fn packed_size(datatype: MPI_Datatype) -> usize {
     let mut size = 0;
     // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
     unsafe { native::MPI_Type_size(datatype, &raw mut size) };

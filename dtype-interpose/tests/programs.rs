@@ -280,7 +280,7 @@ fn requests_that_share_a_handle_all_receive() {
 /// Codes name `MPI_PROC_NULL` beyond the edges of their grids, where there may be no memory.
 #[test]
 fn nothing_is_read_for_nobody() {
-    is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/nobody.c", "nobody"), 6, &[]);
+    is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/nobody.c", "nobody"), 10, &[]);
 }
 
 /// The rows of an exchange stay where they are, and its columns are packed, but none for a missing neighbour.

@@ -59,8 +59,8 @@ impl Around<'_> {
     }
 
     fn argument(&self, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> Argument {
-        let (transfer, is_collective, is_of_nobody) = (self.transfer, true, false);
-        Argument { buffer, count, datatype, transfer, is_collective, is_of_nobody }
+        let written = Argument::written(buffer, count, datatype);
+        Argument { transfer: self.transfer, is_collective: true, ..written }
     }
 }
 
@@ -147,7 +147,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
     /// packed between peers stay.
     unsafe fn stage(self, around: Around<'_>) -> Option<Side<Self>> {
         let Around { call, buffer, blocks, communicator, .. } = around;
-        // Blocks that are not moved are not staged, so no byte of the packed buffer stays as it is.
+        // Blocks that are not moved are not staged, so the call fills all of the packed buffer.
         let transfer = match around.transfer {
             Transfer::Update if around.missing > 0 => Transfer::Fill,
             transfer => transfer,

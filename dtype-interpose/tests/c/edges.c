@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     MPI_Datatype types[4] = {row, row, column, column};
     MPI_Aint sent[4] = {place(1, 1), place(ROWS, 1), place(1, 1), place(1, COLUMNS)};
     MPI_Aint received[4] = {place(0, 1), place(ROWS + 1, 1), place(1, 0), place(1, COLUMNS + 1)};
-    /* The same blocks by their addresses. */
+    /* Datatypes of the blocks by their addresses. */
     MPI_Datatype from[4], to[4];
     MPI_Aint nowhere[4] = {0, 0, 0, 0};
     for (int block = 0; block < 4; block++) {

@@ -53,6 +53,21 @@ int main(int argc, char **argv) {
     print("exchanged", &status, column);
     MPI_Sendrecv_replace(nowhere, 1, column, MPI_PROC_NULL, 0, MPI_PROC_NULL, 0, world, &status);
     print("replaced", &status, column);
+
+    /* At an edge, what is replaced is only sent, or only received. */
+    int rank, size;
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &size);
+    int up = rank + 1 < size ? rank + 1 : MPI_PROC_NULL, down = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+    for (int turn = 0; turn < 2; turn++) {
+        double sum = 0;
+        int count;
+        for (int i = 0; i < 2 * COUNT; i++) to[i] = i + 0.5 * rank;
+        MPI_Sendrecv_replace(to, 1, column, turn ? down : up, 0, turn ? up : down, 0, world, &status);
+        for (int i = 0; i < 2 * COUNT; i++) sum += to[i] * (i % 97);
+        MPI_Get_count(&status, column, &count);
+        printf("%s-of-%d %.1f %d\n", turn ? "down" : "up", rank, sum, count);
+    }
     MPI_Type_free(&column);
     MPI_Finalize();
     return 0;

@@ -342,12 +342,12 @@ impl LazyDatatype {
         if expansion.is_none() {
             return Self::of_type::<T>();
         }
-        let (description, bounds) =
-            (Description::Listed(T::unsolved_tree), Bounds::of_extent(size_of::<T>() as i64));
-        Self::of(description, T::COSTS, Some(bounds), expansion, unsolved)
+        let description = Description::Listed(T::unsolved_tree);
+        Self::of(description, T::COSTS, Some(Bounds::of_extent(size_of::<T>() as i64)), expansion, unsolved)
     }
 }
 
+/// Returns a copy of the solved tree of a type.
 fn solved_tree<T: MpiDatatype>() -> TypeTree {
     T::tree().clone()
 }

@@ -62,6 +62,7 @@ pub enum Description {
 }
 
 impl Description {
+    /// Returns the type tree.
     fn tree(&self) -> Cow<'_, TypeTree> {
         match self {
             Self::Listed(list) => Cow::Owned(list()),
