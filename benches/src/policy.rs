@@ -1,27 +1,52 @@
 //! The policy of the preloaded library, derived from the recorded times of blocks of some lengths and
 //! arrangements.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+};
 
 use anyhow::{Context, Result};
 
-use crate::record::{self, Size, Times, split_shape};
+use crate::record::{self, Size, Times, split_machine, split_shape};
 
 /// The arrangements of the blocks, as the policy names them.
 pub const ARRANGEMENTS: [&str; 6] =
     ["columns", "small-columns", "lists", "small-lists", "lists-of-lengths", "structs"];
 
 /// The mean lengths of the blocks in bytes.
-pub const LENGTHS: [usize; 5] = [8, 16, 48, 128, 512];
+const LENGTHS: [usize; 7] = [1, 4, 8, 16, 48, 128, 512];
 
-/// The sizes of the messages in packed bytes.
-pub const SIZES: [usize; 6] = [1 << 10, 4 << 10, 16 << 10, 256 << 10, 1 << 20, 8 << 20];
+/// Returns the mean lengths of the blocks in bytes. Blocks of different lengths have whole `f64`s, and so
+/// have those in structs.
+pub fn lengths(arrangement: &str) -> &'static [usize] {
+    match arrangement {
+        "lists-of-lengths" | "structs" => &LENGTHS[2..],
+        _ => &LENGTHS,
+    }
+}
+
+/// The sizes of the messages in packed bytes. Open MPI sends messages of more than 4 KiB in another way, and
+/// MPICH cuts those of more than 8 KiB.
+pub const SIZES: [usize; 10] = [256, 1024, 3840, 4608, 7680, 8704, 32 << 10, 256 << 10, 1 << 20, 8 << 20];
+
+/// Returns `true` if messages of `size` bytes are measured with blocks of `length` bytes: if they have
+/// several blocks, and not more than a million.
+pub fn is_in(size: usize, length: usize) -> bool {
+    (2..=1 << 20).contains(&(size / length))
+}
 
 /// The least packed size in bytes of messages that are packed.
-const LEAST: usize = 512;
+const LEAST: usize = 256;
 
-/// The largest part of the time by the datatype for which a packed message is clearly faster.
-const FASTER: f64 = 0.9;
+/// The largest part of the time by the datatype for which a packed message is clearly faster, if two machines
+/// say so, or only one.
+const FASTER: [f64; 2] = [0.9, 0.75];
+
+/// The time in microseconds that an immediate send and its receive take more, packed by the preloaded
+/// library, than the blocking calls that are timed: for the requests. Measured on AMD EPYC with columns of 1
+/// KiB, which two ranks exchange.
+const OF_REQUESTS: f64 = 0.1;
 
 /// The size in bytes from which on packing ends to be faster because of the caches, and not because of the
 /// library.
@@ -38,37 +63,46 @@ struct Measured {
     size: usize,
     /// The bytes of memory that pass through the caches for each packed byte.
     touched: f64,
-    /// `true` if the message is clearly faster packed than by the datatype that a user would write.
-    is_faster_packed: bool,
+    /// The part that a packed message takes of the time by the datatype that a user would write.
+    ratio: f64,
 }
 
 /// Returns the policy for all recorded libraries, as `dtype-interpose/src/policy.csv` has it: the sizes that
-/// are packed, for each arrangement and length of blocks.
+/// are packed, for each arrangement and length of blocks. They are faster packed on each machine on which
+/// blocks of this length were measured.
 ///
 /// # Errors
-/// If the text is no file of recorded rows, or lacks a case.
+/// If the text is no file of recorded rows, or a case of the policy lacks a time.
 pub fn policy(recorded: &str) -> Result<String> {
-    let all = record::read(recorded)?;
-    let mut cases: BTreeMap<&str, BTreeMap<&str, (Option<Size>, &Times)>> = BTreeMap::new();
-    for ((library, case), times) in &all {
-        let (name, size) = split_shape(case);
-        cases.entry(library).or_default().insert(name, (size, times));
+    let mut groups: BTreeMap<(String, usize, usize), BTreeMap<String, Vec<Measured>>> = BTreeMap::new();
+    for ((library, case), times) in record::read(recorded)? {
+        let (name, size) = split_shape(&case);
+        let Some((arrangement, length)) = split_case(name) else { continue };
+        let found = measured(size, &times).with_context(|| format!("{library}: `{case}` lacks a time"))?;
+        let (version, machine) = split_machine(&library);
+        let group = groups.entry((version.to_owned(), arrangement, length)).or_default();
+        group.entry(machine.to_owned()).or_default().push(found);
     }
     let mut text = "library,arrangement,block,sizes\n".to_owned();
-    for (library, cases) in cases {
-        for arrangement in ARRANGEMENTS {
-            for length in LENGTHS {
-                let measured = SIZES.map(|size| {
-                    let case = case(arrangement, length, size);
-                    let found = cases.get(case.as_str()).and_then(|(shape, times)| measured(*shape, times));
-                    found.with_context(|| format!("{library} lacks `{case}`, or a time of it"))
-                });
-                let measured: Vec<_> = measured.into_iter().collect::<Result<_>>()?;
-                writeln!(text, "{library},{arrangement},{length},{}", sizes(&measured))?;
-            }
-        }
+    for ((library, arrangement, length), mut machines) in groups {
+        let faster = FASTER[usize::from(machines.len() == 1)];
+        let of_each = machines.values_mut().map(|measured| {
+            measured.sort_by_key(|found| found.size);
+            ranges(measured, faster)
+        });
+        let sizes: Vec<_> = of_each.reduce(|one, other| common(&one, &other)).into_iter().flatten().collect();
+        let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
+        writeln!(text, "{library},{},{length},{}", ARRANGEMENTS[arrangement], sizes.join("; "))?;
     }
     Ok(text)
+}
+
+/// Returns the arrangement and the length of the blocks in bytes that the name of a [`case`] says, or `None`
+/// if it is another case.
+fn split_case(name: &str) -> Option<(usize, usize)> {
+    let (arrangement, length) = name.split_once('/')?.0.rsplit_once("-of-")?;
+    let arrangement = ARRANGEMENTS.iter().position(|known| *known == arrangement)?;
+    Some((arrangement, length.parse().ok()?))
 }
 
 /// Returns a case from its shape and its times, or `None` if one of them is missing.
@@ -77,32 +111,62 @@ fn measured(shape: Option<Size>, times: &Times) -> Option<Measured> {
         Size::Contiguous(bytes) => (bytes, 1.0),
         Size::Blocks(shape) => (shape.bytes, shape.memory() as f64 / shape.bytes as f64),
     };
-    let is_faster_packed = times.get("packed")? < &(FASTER * times.get("typed")?);
-    Some(Measured { size, touched, is_faster_packed })
+    let ratio = (times.get("packed")? + OF_REQUESTS) / times.get("typed")?;
+    Some(Measured { size, touched, ratio })
 }
 
-/// Returns the ranges of sizes that are packed. Between two measured sizes that differ, the limit is their
-/// geometric mean.
-fn sizes(measured: &[Measured]) -> String {
+/// A range of sizes that are packed.
+#[derive(Clone, Copy)]
+struct Range {
+    start: usize,
+    /// The least size in bytes that is too large, with the `touched` memory if the caches limit it; `None` if
+    /// no measured size is too large.
+    end: Option<(usize, Option<f64>)>,
+}
+
+/// Writes `512 to 8192`, or `65536 to 400000 at 2.90`, with the touched memory. `any` is no limit.
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = self.start;
+        match self.end {
+            None => write!(f, "{start} to any"),
+            Some((end, None)) => write!(f, "{start} to {end}"),
+            Some((end, Some(touched))) => write!(f, "{start} to {end} at {touched:.2}"),
+        }
+    }
+}
+
+/// Returns the ranges of sizes that are packed, since they take less than the part `faster` of the time.
+/// Between two measured sizes that differ, the limit is their geometric mean.
+fn ranges(measured: &[Measured], faster: f64) -> Vec<Range> {
     let between = |i: usize| (measured[i].size as f64 * measured[i + 1].size as f64).sqrt() as usize;
     let mut ranges = Vec::new();
     let mut first = None;
-    for (i, Measured { touched, is_faster_packed, .. }) in measured.iter().enumerate() {
-        if !is_faster_packed {
+    for (i, Measured { touched, ratio, .. }) in measured.iter().enumerate() {
+        if *ratio >= faster {
             continue;
         }
-        let start = *first.get_or_insert_with(|| if i == 0 { LEAST } else { between(i - 1) });
-        if measured.get(i + 1).is_some_and(|next| next.is_faster_packed) {
+        let start = || if i == 0 { (measured[0].size / 2).max(LEAST) } else { between(i - 1) };
+        let start = *first.get_or_insert_with(start);
+        if measured.get(i + 1).is_some_and(|next| next.ratio < faster) {
             continue;
         }
         first = None;
-        ranges.push(match measured.get(i + 1).map(|_| between(i)) {
-            None => format!("{start} to any"),
-            Some(end) if end < CACHED => format!("{start} to {end}"),
-            Some(end) => format!("{start} to {end} at {touched:.2}"),
-        });
+        let end = measured.get(i + 1).map(|_| between(i));
+        ranges.push(Range { start, end: end.map(|end| (end, (end >= CACHED).then_some(*touched))) });
     }
-    ranges.join("; ")
+    ranges
+}
+
+/// Returns the sizes that are in one of the ranges of both lists.
+fn common(one: &[Range], other: &[Range]) -> Vec<Range> {
+    let limit = |range: &Range| range.end.map_or(usize::MAX, |(end, _)| end);
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
+    let both = pairs.map(|(a, b)| Range {
+        start: a.start.max(b.start),
+        end: if limit(a) <= limit(b) { a.end } else { b.end },
+    });
+    both.filter(|range| range.start < limit(range)).collect()
 }
 
 #[cfg(test)]
@@ -110,16 +174,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_name_of_a_case_is_read_as_it_is_written() {
+        for (i, arrangement) in ARRANGEMENTS.into_iter().enumerate() {
+            assert_eq!(split_case(&case(arrangement, 48, 1024)), Some((i, 48)));
+        }
+        assert!(["struct-of-12/64", "contiguous/8", "drawn/lists-of-8"].map(split_case) == [None; 3]);
+    }
+
+    #[test]
     fn sizes_that_are_faster_packed_are_ranges() {
+        let text = |ranges: Vec<Range>| ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let measured = |faster: [bool; 4]| -> Vec<Measured> {
             let sizes = [1 << 10, 4 << 10, 16 << 10, 1 << 20];
             let all = sizes.into_iter().zip(faster);
-            all.map(|(size, is_faster_packed)| Measured { size, touched: 2.0, is_faster_packed }).collect()
+            all.map(|(size, is_faster)| Measured {
+                size,
+                touched: 2.0,
+                ratio: if is_faster { 0.8 } else { 1.0 },
+            })
+            .collect()
         };
-        assert_eq!(sizes(&measured([false; 4])), "");
-        assert_eq!(sizes(&measured([true; 4])), "512 to any");
-        assert_eq!(sizes(&measured([true, false, false, true])), "512 to 2048; 131072 to any");
-        assert_eq!(sizes(&measured([false, true, false, false])), "2048 to 8192");
-        assert_eq!(sizes(&measured([false, true, true, false])), "2048 to 131072 at 2.00");
+        assert_eq!(text(ranges(&measured([false; 4]), 0.9)), "");
+        assert_eq!(text(ranges(&measured([true; 4]), 0.9)), "512 to any");
+        assert_eq!(text(ranges(&measured([true, false, false, true]), 0.9)), "512 to 2048; 131072 to any");
+        assert_eq!(text(ranges(&measured([false, true, false, false]), 0.9)), "2048 to 8192");
+        assert_eq!(text(ranges(&measured([false, true, true, false]), 0.9)), "2048 to 131072 at 2.00");
+        let [one, other] = [[true, false, false, true], [true, true, true, false]]
+            .map(|faster| ranges(&measured(faster), 0.9));
+        assert_eq!(text(ranges(&measured([true; 4]), 0.75)), "");
+        assert_eq!(text(common(&one, &other)), "512 to 2048");
+        assert_eq!(text(common(&one, &one)), text(one));
     }
 }

@@ -107,6 +107,27 @@ pub fn split_shape(case: &str) -> (&str, Option<Size>) {
     split.map_or((case, None), |(name, size)| (name, Some(size)))
 }
 
+/// The word between the name of a library and that of the machine.
+const ON: &str = " on ";
+
+/// Returns the name of a library, and that of the machine on which it is measured: the maker of the
+/// processor.
+///
+/// # Errors
+/// If the system does not say who has made the processor.
+pub fn on_this_machine(library: &str) -> Result<String> {
+    let said = fs::read_to_string("/proc/cpuinfo")?;
+    let makers = [("AuthenticAMD", "AMD"), ("GenuineIntel", "Intel")];
+    let maker = makers.into_iter().find(|(name, _)| said.contains(name));
+    let (_, maker) = maker.context("/proc/cpuinfo names neither AMD nor Intel")?;
+    Ok(format!("{library}{ON}{maker}"))
+}
+
+/// Splits what [`on_this_machine`] has joined. Other names have no machine.
+pub(crate) fn split_machine(library: &str) -> (&str, &str) {
+    library.split_once(ON).unwrap_or((library, ""))
+}
+
 /// The times of a case, in microseconds, by contender.
 pub(crate) type Times = BTreeMap<String, f64>;
 

@@ -160,7 +160,7 @@ struct Prices {
 /// An MPI library with its prices.
 #[derive(Clone, Debug)]
 pub struct Library {
-    /// The name with the version: `mpich-4.0.2`.
+    /// The name with the version, and the machine: `mpich-4.0.2 on AMD`.
     pub name: &'static str,
     /// The prices by size, the last of which are for all sizes.
     prices: Vec<Prices>,
@@ -179,8 +179,8 @@ impl Library {
         all
     }
 
-    /// Returns the libraries whose prices hold for a library: those of its major version. If there are none,
-    /// returns those of all its versions, or else all libraries.
+    /// Returns the libraries whose prices hold for a library: those of its major version, on each machine. If
+    /// there are none, returns those of all its versions, or else all libraries.
     ///
     /// ```
     /// use dtype_engine::prices::Library;
@@ -214,7 +214,7 @@ impl Library {
 pub fn predictions(plan: &Plan, count: usize) -> Option<String> {
     let shape = Shape::for_copies(plan, count)?;
     let mut text = format!(
-        "predicted time of {shape},\nhalf a ping-pong between two ranks of a node, in µs:\n{:>36}{:>16}\n",
+        "predicted time of {shape},\nhalf a ping-pong between two ranks of a node, in µs:\n{:>43}{:>16}\n",
         "by its datatype", "packed"
     );
     for library in Library::all() {
@@ -223,7 +223,7 @@ pub fn predictions(plan: &Plan, count: usize) -> Option<String> {
         let (typed_digits, packed_digits) = (digits(typed), digits(packed));
         let name = library.name;
         // Writing to a string does not fail.
-        let _ = writeln!(text, "  {name:<18}{typed:>16.typed_digits$}{packed:>16.packed_digits$}");
+        let _ = writeln!(text, "  {name:<25}{typed:>16.typed_digits$}{packed:>16.packed_digits$}");
     }
     Some(text)
 }
@@ -297,7 +297,7 @@ mod tests {
         assert!(of_mpich.len() > 1 && of_mpich.len() < all.len());
         assert_eq!(names(Library::nearest("mpich", 99)), of_mpich);
         assert_eq!(names(Library::nearest("none", 1)), all);
-        assert!(matches!(names(Library::nearest("mpich", 4))[..], [one] if one.starts_with("mpich-4.")));
+        assert!(matches!(names(Library::nearest("mpich", 4))[..], [one, ..] if one.starts_with("mpich-4.")));
     }
 
     #[test]
@@ -353,7 +353,8 @@ mod tests {
         assert_eq!(lines.len(), Library::all().len());
         for line in lines {
             let words: Vec<_> = line.split_whitespace().collect();
-            assert!(words[1..].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{line}");
+            assert!(words.len() == 5 && words[1] == "on", "{line}");
+            assert!(words[3..].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{line}");
         }
         assert_eq!(predictions(&plan, 0), None);
     }

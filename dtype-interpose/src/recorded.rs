@@ -136,6 +136,8 @@ pub(crate) fn sizes(arrangement: Arrangement, block: usize) -> (&'static [Sizes]
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -143,9 +145,11 @@ mod tests {
         let rows: Vec<_> = RECORDED.lines().skip(1).filter_map(Row::parse).collect();
         assert_eq!(rows.len(), RECORDED.lines().count() - 1);
         assert!(rows.iter().all(|row| row.sizes.len() <= RANGES && row.block <= LONGEST));
-        for arrangement in Arrangement::ALL {
-            let of_one = rows.iter().filter(|row| row.arrangement == arrangement);
-            assert_eq!(of_one.count() * Arrangement::ALL.len(), rows.len(), "{}", arrangement.name());
+        let libraries: BTreeSet<_> = rows.iter().map(|row| row.library).collect();
+        for (library, arrangement) in libraries.iter().flat_map(|one| Arrangement::ALL.map(|all| (one, all)))
+        {
+            let of_one = rows.iter().filter(|row| row.library == *library && row.arrangement == arrangement);
+            assert!(of_one.count() >= 5, "{library}: {}", arrangement.name());
         }
     }
 

@@ -36,6 +36,9 @@ pub(crate) enum Name {
     /// Exchanges of ghost cells among four ranks, against subarray datatypes, a neighbourhood collective, and
     /// packing by hand.
     Halo,
+    /// Exchanges of the edges of a matrix between two ranks, as three published programs make them, with the
+    /// preloaded library and in Rust, against datatypes and packing by hand in the same mode.
+    Stencils,
     /// Arrays that move from one distribution over four ranks to another and back, against `MPI_Alltoallw`
     /// with subarray datatypes and packing by hand.
     Redistribute,
@@ -68,7 +71,7 @@ pub(crate) struct Options {
     /// Keep the rows in `benches/recorded/NAME.csv`, and write tables of them into BENCHMARKS.md, and for
     /// `interpose` also into dtype-interpose/README.md. For `libraries`, derive the prices of `Wire::Auto`
     /// and the policy of the preloaded library; with `--mpi`, replace only rows of these libraries. For
-    /// `guidelines`, write only into BENCHMARKS.md.
+    /// `guidelines`, write only into BENCHMARKS.md. Rows of `libraries` on processors of another maker stay.
     #[arg(long)]
     record: bool,
     /// (`pack`, `libraries`, `interpose`) The seed of the random layouts. Another seed gives other layouts,
@@ -197,15 +200,17 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         Name::Halo | Name::Redistribute | Name::Windows | Name::Files => {
             on_all(&sh, &format!("bench-{label}"), name, options)?;
         }
+        Name::Stencils => {
+            for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
+                on_ranks(&sh, &library, 2, "bench-stencils", &[], options)?;
+                let preloaded = interpose::build(&sh, &library)?;
+                on_ranks(&sh, &library, 2, "bench-stencils", &preloading(&preloaded), options)?;
+            }
+        }
         Name::Interpose => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let preloaded = interpose::build(&sh, &library)?;
-                let mut preload = OsString::from("LD_PRELOAD=");
-                preload.push(&preloaded);
-                // The benchmark calls `PMPI_Recv` directly, so the preloaded library would not find out that
-                // all ranks are peers. They are: `PMPI_Recv` only receives messages of `PMPI_Send`.
-                let peers = "DTYPE_PEERS=all".into();
-                on_ranks(&sh, &library, 2, "bench-interpose", &["env".into(), preload, peers], options)?;
+                on_ranks(&sh, &library, 2, "bench-interpose", &preloading(&preloaded), options)?;
                 if !options.iter().any(|option| option == "--json") {
                     interpose::compare(&sh, &library, &preloaded)?;
                 }
@@ -218,12 +223,23 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Returns the words before a benchmark that preloads a library. The benchmark calls `PMPI_Recv` directly, so
+/// the preloaded library would not find out that all ranks are peers. They are: `PMPI_Recv` only receives
+/// messages of `PMPI_Send`. Intel MPI gathers by another algorithm than its own choice, which corrupts the
+/// heap on AMD EPYC.
+fn preloading(library: &Path) -> [OsString; 4] {
+    let mut preload = OsString::from("LD_PRELOAD=");
+    preload.push(library);
+    ["env".into(), preload, "DTYPE_PEERS=all".into(), "I_MPI_ADJUST_GATHER=3".into()]
+}
+
 /// Keeps the rows of a benchmark, and writes what is derived from them. If they are `only_of_some` libraries,
 /// the rows of the others stay.
 fn keep(sh: &Shell, name: Name, label: &str, rows: &str, only_of_some: bool) -> Result<()> {
     let kept = format!("benches/recorded/{label}.csv");
     sh.create_dir("benches/recorded")?;
-    if only_of_some {
+    // Libraries were measured on machines of several makers.
+    if only_of_some || matches!(name, Name::Libraries) {
         let (old, new) = (sh.read_file(&kept)?, sh.read_file(rows)?);
         sh.write_file(&kept, replaced(&old, &new))?;
     } else {
@@ -237,10 +253,15 @@ fn keep(sh: &Shell, name: Name, label: &str, rows: &str, only_of_some: bool) -> 
     Ok(())
 }
 
-/// Returns recorded rows with those of some libraries replaced: all rows of the same major versions.
+/// Returns recorded rows with those of some libraries replaced: all rows of the same major versions, on
+/// processors of the same maker.
 fn replaced(old: &str, new: &str) -> String {
-    // `openmpi-5` of `openmpi-5.0.11,contiguous/8,…`
-    let library = |row: &str| row.split('.').next().map(ToOwned::to_owned);
+    // `openmpi-5` and `AMD` of `openmpi-5.0.11 on AMD,contiguous/8,…`
+    let library = |row: &str| {
+        let name = row.split(',').next().unwrap_or_default();
+        let (version, maker) = name.split_once(" on ").unwrap_or((name, ""));
+        (version.split('.').next().unwrap_or_default().to_owned(), maker.to_owned())
+    };
     let (header, rows) = new.split_once('\n').unwrap_or((new, ""));
     let measured: BTreeSet<_> = rows.lines().map(library).collect();
     let others = old.lines().skip(1).filter(|row| !measured.contains(&library(row)));
@@ -373,9 +394,11 @@ mod tests {
 
     #[test]
     fn rows_of_the_measured_libraries_are_replaced() {
-        let old = "head\nopenmpi-5.0.11,a,ours=1\nmpich-4.0.2,a,ours=2\nopenmpi-4.1.4,a,ours=3\n";
-        let new = "head\nopenmpi-5.1.0,a,ours=4\n";
-        let expected = "head\nmpich-4.0.2,a,ours=2\nopenmpi-4.1.4,a,ours=3\nopenmpi-5.1.0,a,ours=4\n";
-        assert_eq!(replaced(old, new), expected);
+        let others =
+            "mpich-4.0.2 on AMD,a,ours=2\nopenmpi-4.1.4 on AMD,a,ours=3\nopenmpi-5.0.11 on Intel,a,ours=5\n";
+        let old = format!("head\nopenmpi-5.0.11 on AMD,a,ours=1\n{others}");
+        let new = "head\nopenmpi-5.1.0 on AMD,a,ours=4\n";
+        let expected = format!("head\n{others}openmpi-5.1.0 on AMD,a,ours=4\n");
+        assert_eq!(replaced(&old, new), expected);
     }
 }

@@ -12,7 +12,7 @@ use dtype_benches::{
     journeys::{Arguments, Direction, Effort, rounds},
     measure::{Medians, print},
     packing::{Bench, Case, Other, Task, Travel, arrays, blocks, drawn, structs},
-    record::named,
+    record::{named, on_this_machine},
 };
 use dtype_guidelines::way::Way;
 use dtype_runtime::Comm;
@@ -94,7 +94,7 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>) {
         let shape = travels.iter().find_map(|(_, travel)| travel.shape);
         let name = named(&case.name, shape, case.size);
         let mut row = medians.row("libraries", name, "auto");
-        row.library.clone_from(&arguments.library);
+        row.library = on_this_machine(&arguments.library).expect("Linux names the processor");
         let ours = ["packed", "segments", "typed-wire", "least-cost"];
         (row.others_us, row.peers_us) = row.peers_us.into_iter().partition(|(name, _)| ours.contains(name));
         print(&row, &arguments.options);

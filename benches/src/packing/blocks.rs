@@ -11,15 +11,15 @@ use dtype_guidelines::{
 };
 use dtype_runtime::pack::Plan;
 
-use crate::policy::{ARRANGEMENTS, LENGTHS, SIZES, case};
+use crate::policy::{ARRANGEMENTS, SIZES, case, is_in, lengths};
 
 use super::{
     Bench, Case, Task, drawn,
     user::{DOUBLE, User},
 };
 
-/// The size of a number in bytes.
-const NUMBER: usize = 8;
+/// The size of the largest number in bytes.
+const NUMBER: usize = size_of::<f64>();
 
 /// A contiguous block. Both fields are in bytes.
 #[derive(Clone, Copy)]
@@ -31,11 +31,11 @@ struct Block {
 /// Measures all cases.
 pub fn run(bench: &dyn Bench) {
     for arrangement in ARRANGEMENTS {
-        for length in LENGTHS {
-            for size in SIZES {
-                let name = case(arrangement, length, size);
-                if bench.wants(&name, Task::Pingpong, length == 16) {
-                    let (user, blocks) = blocks(arrangement, length, size);
+        for length in lengths(arrangement) {
+            for size in SIZES.into_iter().filter(|size| is_in(*size, *length)) {
+                let name = case(arrangement, *length, size);
+                if bench.wants(&name, Task::Pingpong, *length == 16) {
+                    let (user, blocks) = blocks(arrangement, *length, size);
                     measure(bench, name, user, blocks);
                 }
             }
@@ -46,7 +46,14 @@ pub fn run(bench: &dyn Bench) {
 /// Returns blocks of `length` bytes on average, and the datatype that a user would write for them. Their
 /// message has `size` bytes.
 fn blocks(arrangement: &str, length: usize, size: usize) -> (User, Vec<Block>) {
-    let (numbers, count) = (length / NUMBER, size / length);
+    let number = length.min(NUMBER);
+    let base = match number {
+        1 => BaseType::U8,
+        4 => BaseType::F32,
+        _ => BaseType::F64,
+    };
+    let numbers = length / number;
+    let count = size / length;
     // Small datatypes have some 256 bytes, and are sent in many copies.
     let of_each = if arrangement.starts_with("small") { (256 / length).max(2) } else { count };
     let (copies, is_varied) = (count / of_each, arrangement == "lists-of-lengths");
@@ -55,27 +62,28 @@ fn blocks(arrangement: &str, length: usize, size: usize) -> (User, Vec<Block>) {
         let mut end = 0;
         let blocks = (0..of_each).map(|_| {
             let numbers = if is_varied { 1 + random.below(2 * numbers as u64 - 1) } else { numbers as u64 };
-            let block = Block { at: end, length: numbers as usize * NUMBER };
-            end += block.length + NUMBER * (1 + random.below(2 * numbers)) as usize;
+            let block = Block { at: end, length: numbers as usize * number };
+            end += block.length + number * (1 + random.below(2 * numbers)) as usize;
             block
         });
         blocks.collect()
     };
-    let in_numbers = |blocks: &[Block]| blocks.iter().map(|block| (block.at / NUMBER) as i64).collect();
+    let one = Description::Base(base);
+    let in_numbers = |blocks: &[Block]| blocks.iter().map(|block| (block.at / number) as i64).collect();
     let (datatype, blocks) = match arrangement {
         "structs" => return structs(2 * length, size),
         "columns" | "small-columns" => {
             let blocks = (0..of_each).map(|i| Block { at: 3 * length * i, length });
-            (DOUBLE.vector(of_each as u64, numbers as u64, 3 * numbers as i64), blocks.collect())
+            (one.vector(of_each as u64, numbers as u64, 3 * numbers as i64), blocks.collect())
         }
         "lists" | "small-lists" => {
             let blocks = list();
-            (DOUBLE.indexed_block(numbers as u64, in_numbers(&blocks)), blocks)
+            (one.indexed_block(numbers as u64, in_numbers(&blocks)), blocks)
         }
         _ => {
             let blocks = list();
-            let lengths = blocks.iter().map(|block| (block.length / NUMBER) as u64).collect();
-            (DOUBLE.indexed(lengths, in_numbers(&blocks)), blocks)
+            let lengths = blocks.iter().map(|block| (block.length / number) as u64).collect();
+            (one.indexed(lengths, in_numbers(&blocks)), blocks)
         }
     };
     repeated(datatype, &blocks, copies)
@@ -109,6 +117,8 @@ fn measure(bench: &dyn Bench, name: String, User { datatype, count }: User, bloc
     let first: *mut u8 = memory.as_mut_ptr().cast();
     let is_equal = blocks.iter().all(|block| block.length == blocks[0].length);
     let by_hand = match blocks[0].length {
+        1 if is_equal => hand::<1>(first, blocks),
+        4 if is_equal => hand::<4>(first, blocks),
         8 if is_equal => hand::<8>(first, blocks),
         16 if is_equal => hand::<16>(first, blocks),
         48 if is_equal => hand::<48>(first, blocks),
