@@ -18,19 +18,31 @@ use crate::{
 /// A way to move data, with its name.
 pub type Way<'a> = (&'static str, Box<dyn Fn() + 'a>);
 
+/// The length of a measurement.
+#[derive(Clone, Copy)]
+pub struct Runs {
+    /// The runs that are timed together.
+    batch: usize,
+    /// The least time of all runs in milliseconds.
+    at_least: u64,
+}
+
+/// The runs in a measurement of calls that take microseconds.
+pub const SHORT: Runs = Runs { batch: 20, at_least: 400 };
+
 /// The runs in a measurement of calls that take milliseconds at most.
-pub const MANY: usize = 4;
+pub const MANY: Runs = Runs { batch: 4, at_least: 3000 };
 
 /// The runs in a measurement of calls that may take a second.
-pub const FEW: usize = 1;
+pub const FEW: Runs = Runs { batch: 1, at_least: 3000 };
 
-/// Times all ways in turn, and prints a row with the first one as ours. Each time is that of `batch` runs.
+/// Times all ways in turn, and prints a row with the first one as ours.
 pub fn measure(
     bench: &'static str,
     arguments: &Arguments,
     world: &SimpleCommunicator,
     case: &str,
-    batch: usize,
+    Runs { batch, at_least }: Runs,
     ways: &[Way<'_>],
 ) {
     let quick = arguments.options.quick;
@@ -39,7 +51,7 @@ pub fn measure(
     }
     let effort = Effort {
         runs: if quick { 9 } else { 41 },
-        at_least: Duration::from_millis(if quick { 300 } else { 3000 }),
+        at_least: Duration::from_millis(if quick { at_least / 10 } else { at_least }),
         at_most: Duration::from_secs(20),
         batch,
     };
@@ -78,18 +90,17 @@ impl Part {
         }
     }
 
-    /// Returns the datatype of the box of doubles in an array of these sizes. It lives as long as the
-    /// program.
-    pub fn subarray(self, sizes: [usize; 3]) -> MPI_Datatype {
+    /// Returns the datatype of the box of `T`s in an array of these sizes. It lives as long as the program.
+    pub fn subarray<T: Equivalence>(self, sizes: [usize; 3]) -> MPI_Datatype {
         let [sizes, lengths, start] =
             [sizes, self.lengths, self.start].map(|all| all.map(|number| number as c_int));
         // SAFETY: the box lies within the array.
         unsafe {
             let mut datatype = ffi::RSMPI_DATATYPE_NULL;
-            let double = f64::equivalent_datatype().as_raw();
+            let element = T::equivalent_datatype().as_raw();
             let (sizes, lengths, start) = (sizes.as_ptr(), lengths.as_ptr(), start.as_ptr());
             let order = ffi::MPI_ORDER_C as c_int;
-            ffi::MPI_Type_create_subarray(3, sizes, lengths, start, order, double, &raw mut datatype);
+            ffi::MPI_Type_create_subarray(3, sizes, lengths, start, order, element, &raw mut datatype);
             ffi::MPI_Type_commit(&raw mut datatype);
             datatype
         }

@@ -4,6 +4,8 @@
 pub mod boxes;
 pub mod cases;
 #[cfg(feature = "mpi")]
+pub mod faces;
+#[cfg(feature = "mpi")]
 pub mod journeys;
 pub mod measure;
 pub mod packing;

@@ -139,7 +139,7 @@ impl ByHand {
             assert_eq!(code, ffi::MPI_SUCCESS as c_int, "{}", path.display());
             file
         };
-        let view = sizes.map(|sizes| part.subarray(sizes));
+        let view = sizes.map(|sizes| part.subarray::<f64>(sizes));
         Self { file, path, view, offset: 0, count: part.count() as c_int, rank: world.rank() }
     }
 

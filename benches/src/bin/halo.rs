@@ -4,19 +4,17 @@
 use std::{
     cell::RefCell,
     hint::black_box,
-    os::raw::{c_int, c_void},
     time::{Duration, Instant},
 };
 
 use clap::Parser;
 use dtype_benches::{
-    boxes::{MANY, Part, Way, measure},
+    boxes::{MANY, Way, measure},
+    faces::{Buffers, Calls, Faces, free},
     journeys::Arguments,
 };
 use dtype_runtime::{Comm, Halo};
 use mpi::{
-    ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request},
-    raw::AsRaw,
     topology::{CartesianCommunicator, SimpleCommunicator},
     traits::*,
 };
@@ -27,9 +25,6 @@ struct Command {
     #[command(flatten)]
     arguments: Arguments,
 }
-
-/// The number of faces of a box.
-const FACES: usize = 6;
 
 fn main() {
     let Command { arguments } = Command::parse();
@@ -71,10 +66,10 @@ fn exchange(
         (array(), array(), array(), array(), array(), array());
     let halo = Halo::new(sizes, width).faces();
     let prepared = RefCell::new(grid.halo::<f64, 3>(halo).expect("a halo"));
-    let plain = Plain::new(grid, sizes, width);
+    let plain = Faces::new(Calls::OF_PROGRAMS, grid, sizes, width);
     let buffers = RefCell::new(Buffers::new(&plain));
     let kept = RefCell::new(Buffers::new(&plain));
-    let requests = RefCell::new(kept.borrow_mut().requests(&plain, true));
+    let requests = RefCell::new(kept.borrow_mut().prepared(&plain));
     let ways: Vec<Way<'_>> = vec![
         ("ours", Box::new(|| prepared.borrow_mut().exchange(&mut *own.borrow_mut()).expect("it arrives"))),
         (
@@ -86,25 +81,12 @@ fn exchange(
         ),
         ("subarrays", Box::new(|| plain.by_subarrays(&mut typed.borrow_mut()))),
         ("neighbourhood", Box::new(|| plain.by_neighbourhood(&mut neighbour.borrow_mut()))),
-        (
-            "by hand",
-            Box::new(|| {
-                let mut buffers = buffers.borrow_mut();
-                plain.pack(&hand.borrow(), &mut buffers.send);
-                let mut requests = buffers.requests(&plain, false);
-                wait(&mut requests);
-                plain.unpack(&mut hand.borrow_mut(), &buffers.receive);
-            }),
-        ),
+        ("by hand", Box::new(|| buffers.borrow_mut().exchange(&plain, &mut hand.borrow_mut()))),
         (
             "by hand persistent",
             Box::new(|| {
-                let (mut kept, mut requests) = (kept.borrow_mut(), requests.borrow_mut());
-                plain.pack(&persistent.borrow(), &mut kept.send);
-                // SAFETY: the requests are persistent and inactive, and their buffers live on.
-                unsafe { ffi::MPI_Startall(requests.len() as c_int, requests.as_mut_ptr()) };
-                wait(&mut requests);
-                plain.unpack(&mut persistent.borrow_mut(), &kept.receive);
+                let (mut array, mut requests) = (persistent.borrow_mut(), requests.borrow_mut());
+                kept.borrow_mut().run(&plain, &mut array, &mut requests);
             }),
         ),
     ];
@@ -123,10 +105,7 @@ fn exchange(
     }
     drop(expected);
     measure("halo", arguments, world, case, MANY, &ways);
-    for request in requests.borrow_mut().iter_mut() {
-        // SAFETY: the request is inactive, and is freed once.
-        unsafe { ffi::MPI_Request_free(request) };
-    }
+    free(&mut requests.borrow_mut());
 }
 
 /// Exchanges while the program computes for a millisecond.
@@ -179,179 +158,4 @@ fn turns_of(time: Duration) -> u64 {
     let start = Instant::now();
     compute(SOME);
     (SOME as f64 * time.as_secs_f64() / start.elapsed().as_secs_f64()) as u64
-}
-
-/// The exchange as a user writes it: faces in the order of `MPI_Neighbor_alltoallw`, for each dimension the
-/// lower and the upper one.
-struct Plain {
-    communicator: MPI_Comm,
-    sizes: [usize; 3],
-    neighbours: [c_int; FACES],
-    send: [Part; FACES],
-    receive: [Part; FACES],
-    send_types: [MPI_Datatype; FACES],
-    receive_types: [MPI_Datatype; FACES],
-}
-
-impl Plain {
-    fn new(grid: &CartesianCommunicator, sizes: [usize; 3], width: usize) -> Self {
-        let part = |face: usize, start: usize| {
-            let mut part = Part { start: [width; 3], lengths: sizes.map(|size| size - 2 * width) };
-            (part.start[face / 2], part.lengths[face / 2]) = (start, width);
-            part
-        };
-        let size = sizes[0];
-        let send = std::array::from_fn(|face| part(face, [width, size - 2 * width][face % 2]));
-        let receive = std::array::from_fn(|face| part(face, [0, size - width][face % 2]));
-        // SAFETY: a constant of the library.
-        let nobody = unsafe { ffi::RSMPI_PROC_NULL };
-        let neighbours = std::array::from_fn(|face| {
-            let (below, above) = grid.shift((face / 2) as c_int, 1);
-            [below, above][face % 2].unwrap_or(nobody)
-        });
-        let datatypes = |parts: &[Part; FACES]| parts.map(|part| part.subarray(sizes));
-        Self {
-            communicator: grid.as_raw(),
-            sizes,
-            neighbours,
-            send_types: datatypes(&send),
-            receive_types: datatypes(&receive),
-            send,
-            receive,
-        }
-    }
-
-    fn by_subarrays(&self, array: &mut [f64]) {
-        let place = array.as_mut_ptr().cast::<c_void>();
-        let mut requests = Vec::with_capacity(2 * FACES);
-        for face in 0..FACES {
-            requests.push(self.receive(place, 1, self.receive_types[face], face));
-        }
-        for face in 0..FACES {
-            requests.push(self.send(place, 1, self.send_types[face], face));
-        }
-        wait(&mut requests);
-    }
-
-    fn by_neighbourhood(&self, array: &mut [f64]) {
-        let (counts, displacements) = ([1; FACES], [0; FACES]);
-        let place = array.as_mut_ptr().cast::<c_void>();
-        // SAFETY: the datatypes select parts of the array that do not overlap; there is one for each
-        // neighbour of the communicator.
-        unsafe {
-            ffi::MPI_Neighbor_alltoallw(
-                place,
-                counts.as_ptr(),
-                displacements.as_ptr(),
-                self.send_types.as_ptr(),
-                place,
-                counts.as_ptr(),
-                displacements.as_ptr(),
-                self.receive_types.as_ptr(),
-                self.communicator,
-            );
-        }
-    }
-
-    /// Starts to receive from the neighbour across a face. The message has the tag of the sender's face.
-    fn receive(&self, place: *mut c_void, count: usize, datatype: MPI_Datatype, face: usize) -> MPI_Request {
-        let (rank, tag, count) = (self.neighbours[face], (face ^ 1) as c_int, count as c_int);
-        started(|request| {
-            // SAFETY: the memory is valid until `wait`.
-            unsafe { ffi::MPI_Irecv(place, count, datatype, rank, tag, self.communicator, request) }
-        })
-    }
-
-    fn send(&self, place: *const c_void, count: usize, datatype: MPI_Datatype, face: usize) -> MPI_Request {
-        let (rank, tag, count) = (self.neighbours[face], face as c_int, count as c_int);
-        started(|request| {
-            // SAFETY: the memory is valid until `wait`.
-            unsafe { ffi::MPI_Isend(place, count, datatype, rank, tag, self.communicator, request) }
-        })
-    }
-
-    fn pack(&self, array: &[f64], buffers: &mut [Vec<f64>; FACES]) {
-        for (part, buffer) in self.send.iter().zip(buffers).zip(&self.neighbours).filter_map(here) {
-            let mut at = 0;
-            part.rows(self.sizes, |row| {
-                buffer[at..at + part.lengths[2]].copy_from_slice(&array[row..row + part.lengths[2]]);
-                at += part.lengths[2];
-            });
-        }
-    }
-
-    fn unpack(&self, array: &mut [f64], buffers: &[Vec<f64>; FACES]) {
-        for (part, buffer) in self.receive.iter().zip(buffers).zip(&self.neighbours).filter_map(here) {
-            let mut at = 0;
-            part.rows(self.sizes, |row| {
-                array[row..row + part.lengths[2]].copy_from_slice(&buffer[at..at + part.lengths[2]]);
-                at += part.lengths[2];
-            });
-        }
-    }
-}
-
-/// Returns what belongs to a face if there is a neighbour across it.
-fn here<F>((face, neighbour): (F, &c_int)) -> Option<F> {
-    // SAFETY: a constant of the library.
-    (*neighbour != unsafe { ffi::RSMPI_PROC_NULL }).then_some(face)
-}
-
-/// The buffers of the exchange by hand.
-struct Buffers {
-    send: [Vec<f64>; FACES],
-    receive: [Vec<f64>; FACES],
-}
-
-impl Buffers {
-    fn new(plain: &Plain) -> Self {
-        let buffers = |parts: &[Part; FACES]| parts.map(|part| vec![0.0; part.lengths.iter().product()]);
-        Self { send: buffers(&plain.send), receive: buffers(&plain.receive) }
-    }
-
-    /// Starts all messages, or makes persistent requests for them.
-    fn requests(&mut self, plain: &Plain, persistent: bool) -> Vec<MPI_Request> {
-        let double = f64::equivalent_datatype().as_raw();
-        let mut requests = Vec::with_capacity(2 * FACES);
-        for (face, buffer) in self.receive.iter_mut().enumerate() {
-            let (place, count) = (buffer.as_mut_ptr().cast::<c_void>(), buffer.len());
-            requests.push(if persistent {
-                let (rank, tag) = (plain.neighbours[face], (face ^ 1) as c_int);
-                let (count, communicator) = (count as c_int, plain.communicator);
-                started(|request| {
-                    // SAFETY: the buffer lives as long as the request.
-                    unsafe { ffi::MPI_Recv_init(place, count, double, rank, tag, communicator, request) }
-                })
-            } else {
-                plain.receive(place, count, double, face)
-            });
-        }
-        for (face, buffer) in self.send.iter().enumerate() {
-            let (place, count) = (buffer.as_ptr().cast::<c_void>(), buffer.len());
-            requests.push(if persistent {
-                let (rank, tag) = (plain.neighbours[face], face as c_int);
-                let (count, communicator) = (count as c_int, plain.communicator);
-                started(|request| {
-                    // SAFETY: the buffer lives as long as the request.
-                    unsafe { ffi::MPI_Send_init(place, count, double, rank, tag, communicator, request) }
-                })
-            } else {
-                plain.send(place, count, double, face)
-            });
-        }
-        requests
-    }
-}
-
-fn started(call: impl FnOnce(*mut MPI_Request) -> c_int) -> MPI_Request {
-    // SAFETY: a constant of the library.
-    let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-    call(&raw mut request);
-    request
-}
-
-fn wait(requests: &mut [MPI_Request]) {
-    let mut statuses = Vec::with_capacity(requests.len());
-    // SAFETY: there is room for a status for each request.
-    unsafe { ffi::MPI_Waitall(requests.len() as c_int, requests.as_mut_ptr(), statuses.as_mut_ptr()) };
 }

@@ -7,7 +7,7 @@ use clap::Parser;
 use dtype_benches::measure::{Contender, Effort, Options, print, row};
 use dtype_guidelines::generate::Random;
 use dtype_runtime::{
-    Layout, layout,
+    Halo, Layout, layout,
     layout::{Band, Part},
 };
 
@@ -35,6 +35,9 @@ fn main() {
     pieces(&matrix, &measure);
     plans(&measure);
     plans_of_arrays(&measure);
+    halos::<2>(&measure);
+    halos::<3>(&measure);
+    halos::<4>(&measure);
 }
 
 /// Measures layouts of run-time values that are made and found in the cache.
@@ -219,6 +222,19 @@ fn plans_of_arrays(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
         };
         plan("matrix-64-to-100", &|| from.peers(&to).len() + to.peers(&from).len());
         plan("pencils-to-pencils", &|| slab.peers(&pencil).len() + pencil.peers(&slab).len());
+    }
+}
+
+/// Measures what a rank computes for the halo of its box with all neighbours, whatever the number of ranks.
+fn halos<const D: usize>(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
+    for side in [16, 1024, 1 << 14] {
+        let halo = Halo::new([side; D], 1);
+        let ours = || {
+            black_box(halo.parts::<f64>().expect("a halo"));
+            None
+        };
+        let case = format!("plan/halo/{side}-in-{D}-dimensions");
+        measure(&case, vec![Contender::new("ours", ours)]);
     }
 }
 

@@ -137,7 +137,7 @@ impl Move {
         let sizes = [own.lengths, will_own.lengths];
         let double = f64::equivalent_datatype().as_raw();
         let datatypes = |parts: &[Part], sizes: [usize; 3]| {
-            let datatype = |part: &Part| if part.count() == 0 { double } else { part.subarray(sizes) };
+            let datatype = |part: &Part| if part.count() == 0 { double } else { part.subarray::<f64>(sizes) };
             parts.iter().map(datatype).collect()
         };
         let (sent_types, received_types) = (datatypes(&sent, sizes[0]), datatypes(&received, sizes[1]));
