@@ -11,7 +11,7 @@ use crate::record::{self, Size, Times, split_shape};
 /// The least sizes in bytes that are too large for the prices of a class of messages. Of several divisions,
 /// this one led to the fewest wrong choices on five libraries and two machines. It has the limits of 4 KiB of
 /// Open MPI and of 8 KiB of MPICH. No case is as large as a bound.
-const CLASSES: [usize; 8] = [1 << 10, 4200, 8180, 32_000, 128 << 10, 1 << 20, 8 << 20, usize::MAX];
+const CLASSES: [usize; 8] = [1 << 10, 4032, 8180, 32_000, 128 << 10, 1 << 20, 8 << 20, usize::MAX];
 
 /// Returns the contenders whose times are those of a way. The second one replaces the first one where a plan
 /// has no datatype of ours.

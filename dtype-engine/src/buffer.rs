@@ -14,7 +14,7 @@ use std::{
 use crate::Error;
 
 /// The largest number of buffers that a thread keeps. The oldest buffers are freed first.
-const MOST_BUFFERS: usize = 16;
+const MOST_BUFFERS: usize = 64;
 /// The largest total size in bytes of the buffers that a thread keeps.
 const MOST_BYTES: usize = 64 << 20;
 

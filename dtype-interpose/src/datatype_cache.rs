@@ -175,6 +175,9 @@ unsafe fn entry<'a>(datatype: MPI_Datatype) -> Option<&'a CachedDatatype> {
 /// be insignificant on this rank.
 #[inline]
 pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
+    if !mode::is_on() {
+        return true;
+    }
     if let Some(seen) = seen(datatype) {
         return match count {
             Some(count) => seen.forwards(count),
@@ -194,17 +197,21 @@ pub(crate) fn is_forwarded(message: &Argument) -> bool {
     if is_counting() {
         return false;
     }
+    if !mode::is_on() {
+        return true;
+    }
     if let Some(seen) = seen(message.datatype) {
         return seen.forwards(count);
     }
     counted(message.datatype).is_some_and(|traffic| first_use::stays_counted(traffic, message))
 }
 
-/// Returns `true` if this thread remembers that `MPI_Pack` and `MPI_Unpack` of `count` elements are forwarded
-/// unchanged.
+/// Returns `true` if `MPI_Pack` and `MPI_Unpack` of `count` elements are forwarded unchanged, as far as this
+/// thread remembers.
 #[inline]
 pub(crate) fn is_left_to_the_library(datatype: MPI_Datatype, count: usize) -> bool {
-    seen(datatype).is_some_and(|seen| !seen.policies.packing.takes(seen.size.saturating_mul(count)))
+    !mode::is_on()
+        || seen(datatype).is_some_and(|seen| !seen.policies.packing.takes(seen.size.saturating_mul(count)))
 }
 
 /// Returns what this thread remembers of a datatype.
@@ -231,6 +238,9 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
 #[inline]
 pub(crate) unsafe fn state_for<'a>(message: &Argument) -> State<'a> {
     let datatype = message.datatype;
+    if !mode::is_on() && !is_counting() {
+        return State::Unknown;
+    }
     // SAFETY: promises 1 and 2, as of the caller.
     unsafe {
         let state = match counted(datatype) {
@@ -298,8 +308,9 @@ unsafe fn look_behind<'a>(message: &Argument) -> Option<&'a CachedDatatype> {
         let datatype = message.datatype;
         let bytes =
             size_of_derived(datatype)?.checked_mul(message.elements()?).filter(|bytes| *bytes >= LEAST)?;
+        mode::is_on().then_some(())?;
         let (engine, took) = timed(|| Engine::of(datatype));
-        let engine = engine.ok().filter(|engine| mode::is_on() && engine.policy().takes(bytes))?;
+        let engine = engine.ok().filter(|engine| engine.policy().takes(bytes))?;
         let profile = Profile::of(engine, took);
         if keep(datatype, CachedDatatype::of(Arc::clone(&profile))) {
             profile.describe(datatype);

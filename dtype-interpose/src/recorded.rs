@@ -9,7 +9,7 @@ use dtype_mpi::running;
 const RECORDED: &str = include_str!("policy.csv");
 
 /// The largest number of ranges of sizes.
-pub(crate) const RANGES: usize = 3;
+pub(crate) const RANGES: usize = 4;
 
 /// The longest block, in bytes, to which a recorded policy applies. The longest ones that are recorded have
 /// 512 bytes.
@@ -129,7 +129,7 @@ pub(crate) fn sizes(arrangement: Arrangement, block: usize) -> (&'static [Sizes]
     let own = OWN.get_or_init(|| for_library(running().name, running().version.0));
     let of_arrangement = own.iter().filter(|row| row.arrangement == arrangement);
     let ratio = |row: &&Row| row.block.max(block) as f64 / row.block.min(block).max(1) as f64;
-    // Of two that are equally near, the longer one, for which fewer sizes are packed.
+    // Of two that are equally near, the longer one.
     let nearest = of_arrangement.rev().min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     nearest.map_or((&[], 1.0), |row| (&row.sizes, block.max(1) as f64 / row.block as f64))
 }

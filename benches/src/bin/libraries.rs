@@ -94,7 +94,7 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>) {
         let shape = travels.iter().find_map(|(_, travel)| travel.shape);
         let name = named(&case.name, shape, case.size);
         let mut row = medians.row("libraries", name, "auto");
-        row.library = on_this_machine(&arguments.library).expect("Linux names the processor");
+        row.library = on_this_machine(&arguments.library);
         let ours = ["packed", "segments", "typed-wire", "least-cost"];
         (row.others_us, row.peers_us) = row.peers_us.into_iter().partition(|(name, _)| ours.contains(name));
         print(&row, &arguments.options);

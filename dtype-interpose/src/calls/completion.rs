@@ -287,8 +287,8 @@ unsafe fn asked<'a>(
     if taken.is_empty() {
         return next(statuses);
     }
-    let mut own = Vec::new();
-    let statuses = own_statuses(&mut own, count, statuses);
+    let mut own = OwnStatuses::default();
+    let statuses = own.in_place_of(statuses, count);
     let code = next(statuses);
     // After any other error, only the program's handles tell which requests are complete.
     let done = if code == SUCCESS || is_in_status(code) { done(code) } else { Done::These(&[]) };
@@ -328,13 +328,29 @@ unsafe fn end_by_status(status: *const MPI_Status) -> End {
     }
 }
 
-/// Returns the program's statuses. If the program ignores them, returns `count` statuses in `own` instead.
-fn own_statuses(own: &mut Vec<MPI_Status>, count: c_int, of_program: *mut MPI_Status) -> *mut MPI_Status {
-    let ignored = [native::MPI_STATUSES_IGNORE(), native::MPI_STATUS_IGNORE()];
-    if !ignored.contains(&of_program) {
-        return of_program;
+/// Statuses for a call whose program ignores them. Most calls complete few requests.
+#[derive(Default)]
+struct OwnStatuses {
+    few: Option<[MPI_Status; 16]>,
+    many: Vec<MPI_Status>,
+}
+
+impl OwnStatuses {
+    /// Returns the program's statuses. If the program ignores them, returns `count` statuses of its own.
+    #[inline]
+    fn in_place_of(&mut self, of_program: *mut MPI_Status, count: c_int) -> *mut MPI_Status {
+        let ignored = [native::MPI_STATUSES_IGNORE(), native::MPI_STATUS_IGNORE()];
+        if !ignored.contains(&of_program) {
+            return of_program;
+        }
+        let count = usize::try_from(count).unwrap_or(0);
+        // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
+        let zeros = || unsafe { std::mem::zeroed() };
+        let few = self.few.insert(std::array::from_fn(|_| zeros()));
+        if count <= few.len() {
+            return few.as_mut_ptr();
+        }
+        self.many.resize_with(count, zeros);
+        self.many.as_mut_ptr()
     }
-    // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
-    own.resize_with(usize::try_from(count).unwrap_or(0), || unsafe { std::mem::zeroed() });
-    own.as_mut_ptr()
 }
