@@ -28,6 +28,8 @@ pub(crate) struct Engine {
     size: usize,
     /// The policy for sent messages, and the policy for received ones.
     policies: [Policy; 2],
+    /// The policy for collective calls, which also need to be admitted as messages.
+    collectives: Policy,
     /// The reason why messages of this layout are never packed, or `None` if some sizes are packed.
     reason: Option<String>,
     /// The policy for `MPI_Pack` and `MPI_Unpack`.
@@ -90,6 +92,7 @@ impl Engine {
             (_, Err(reason)) => ([Policy::NONE; 2], Some(reason)),
             (Err(_), Ok(received)) => ([Policy::NONE, received], None),
         };
+        let collectives = policies[1].in_collectives(&plan);
         // SAFETY: promises 1 and 2, as above.
         if let Some(reason) = unsafe { doubts::refusal(datatype, tree, &plan) } {
             return Err(reason.to_owned());
@@ -112,6 +115,7 @@ impl Engine {
             plan,
             size,
             policies,
+            collectives,
             reason,
             packing,
             windows,
@@ -152,6 +156,12 @@ impl Engine {
     #[inline]
     pub fn policy(&self) -> Policy {
         self.policies[1]
+    }
+
+    /// Returns `true` if so many packed bytes are admitted: in a collective call, or between two ranks.
+    #[inline]
+    pub fn admits(&self, bytes: usize, is_collective: bool) -> bool {
+        self.policy().takes(bytes) && (!is_collective || self.collectives.takes(bytes))
     }
 
     /// Returns the reason why messages of this layout are never packed, or `None` if some sizes are packed.

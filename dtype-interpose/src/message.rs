@@ -141,8 +141,9 @@ impl<'a> Message<'a> {
     pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<&'a Engine> {
         let engine = self.state.engine(self.argument.datatype);
         let bytes = self.profile.bytes(self.count);
-        let Some(engine) = engine.filter(|engine| bytes.is_some_and(|bytes| engine.policy().takes(bytes)))
-        else {
+        let is_collective = self.argument.is_collective;
+        let admits = |engine: &&Engine| bytes.is_some_and(|bytes| engine.admits(bytes, is_collective));
+        let Some(engine) = engine.filter(admits) else {
             return self.stays();
         };
         // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that the call reads.
