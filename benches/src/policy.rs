@@ -37,11 +37,10 @@ pub fn is_in(size: usize, length: usize) -> bool {
 }
 
 /// The least packed size in bytes of messages that are packed.
-const LEAST: usize = 256;
+const LEAST: usize = 512;
 
-/// The largest part of the time by the datatype for which a packed message is clearly faster, if two machines
-/// say so, or only one.
-const FASTER: [f64; 2] = [0.9, 0.45];
+/// The largest part of the time by the datatype for which a packed message is clearly faster.
+const FASTER: f64 = 0.9;
 
 /// The least time in microseconds that an immediate send and its receive take more, packed by the preloaded
 /// library, than the blocking calls that are timed: for the requests. On AMD EPYC it was 0.1 to 0.3.
@@ -70,8 +69,8 @@ struct Measured {
 }
 
 /// Returns the policy for all recorded libraries, as `dtype-interpose/src/policy.csv` has it: the sizes that
-/// are packed, for each arrangement and length of blocks. They are faster packed on each machine on which
-/// blocks of this length were measured.
+/// are packed, for each arrangement and length of blocks. They are faster packed on each machine. On one that
+/// has not measured blocks of this length, longer ones count, which gain less.
 ///
 /// # Errors
 /// If the text is no file of recorded rows, or a case of the policy lacks a time.
@@ -85,17 +84,20 @@ pub fn policy(recorded: &str) -> Result<String> {
         let group = groups.entry((version.to_owned(), arrangement, length)).or_default();
         group.entry(machine.to_owned()).or_default().push(found);
     }
+    groups.values_mut().flat_map(BTreeMap::values_mut).for_each(|all| all.sort_by_key(|one| one.size));
     let mut text = "library,arrangement,block,sizes\n".to_owned();
-    for ((library, arrangement, length), mut machines) in groups {
-        let faster = FASTER[usize::from(machines.len() == 1)];
-        let limit = library.starts_with("openmpi-").then_some(LIMIT_OF_OPEN_MPI);
-        let of_each = machines.values_mut().map(|measured| {
-            measured.sort_by_key(|found| found.size);
-            ranges(measured, faster, limit)
-        });
+    for key in groups.keys() {
+        let (library, arrangement, length) = key;
+        let longest = (library.clone(), *arrangement, usize::MAX);
+        let mut machines: BTreeMap<&String, &Vec<Measured>> = BTreeMap::new();
+        for (machine, measured) in groups.range(key..&longest).flat_map(|(_, machines)| machines) {
+            machines.entry(machine).or_insert(measured);
+        }
+        let known = library.starts_with("openmpi-").then_some(LIMIT_OF_OPEN_MPI);
+        let of_each = machines.values().map(|measured| ranges(measured, known));
         let sizes: Vec<_> = of_each.reduce(|one, other| common(&one, &other)).into_iter().flatten().collect();
         let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
-        writeln!(text, "{library},{},{length},{}", ARRANGEMENTS[arrangement], sizes.join("; "))?;
+        writeln!(text, "{library},{},{length},{}", ARRANGEMENTS[*arrangement], sizes.join("; "))?;
     }
     Ok(text)
 }
@@ -139,9 +141,9 @@ impl fmt::Display for Range {
     }
 }
 
-/// Returns the ranges of sizes that are packed, since they take less than the part `faster` of the time.
-/// Between two measured sizes that differ, the limit is the `known` one, or their geometric mean.
-fn ranges(measured: &[Measured], faster: f64, known: Option<usize>) -> Vec<Range> {
+/// Returns the ranges of sizes that are packed. Between two measured sizes that differ, the limit is the
+/// `known` one, or their geometric mean.
+fn ranges(measured: &[Measured], known: Option<usize>) -> Vec<Range> {
     let between = |i: usize| {
         let [below, above] = [measured[i].size, measured[i + 1].size];
         let known = known.filter(|known| (below..above).contains(known));
@@ -150,12 +152,12 @@ fn ranges(measured: &[Measured], faster: f64, known: Option<usize>) -> Vec<Range
     let mut ranges = Vec::new();
     let mut first = None;
     for (i, Measured { touched, ratio, .. }) in measured.iter().enumerate() {
-        if *ratio >= faster {
+        if *ratio >= FASTER {
             continue;
         }
         let start = || if i == 0 { (measured[0].size / 2).max(LEAST) } else { between(i - 1) };
         let start = *first.get_or_insert_with(start);
-        if measured.get(i + 1).is_some_and(|next| next.ratio < faster) {
+        if measured.get(i + 1).is_some_and(|next| next.ratio < FASTER) {
             continue;
         }
         first = None;
@@ -188,6 +190,24 @@ mod tests {
         assert!(["struct-of-12/64", "contiguous/8", "drawn/lists-of-8"].map(split_case) == [None; 3]);
     }
 
+    /// Checks that sizes are packed only if all machines agree, and that longer blocks count where short ones
+    /// were not measured.
+    #[test]
+    fn a_policy_is_that_of_all_machines() {
+        let row = |machine: &str, length: usize, size: usize, packed: f64| {
+            let case = case("columns", length, size);
+            format!("mpich-4.0.2 on {machine},{case} of {size} bytes,packed={packed};typed=10\n")
+        };
+        let header = "library,case,microseconds of the contenders\n";
+        let rows = [
+            row("AMD", 4, 1024, 2.0) + &row("AMD", 4, 4096, 2.0) + &row("AMD", 8, 1024, 2.0),
+            row("AMD", 8, 4096, 9.5) + &row("Intel", 8, 1024, 20.0) + &row("Intel", 8, 4096, 5.0),
+        ];
+        let policy = policy(&(header.to_owned() + &rows.concat())).unwrap();
+        let expected = "mpich-4.0.2,columns,4,2048 to any\nmpich-4.0.2,columns,8,\n";
+        assert_eq!(policy, "library,arrangement,block,sizes\n".to_owned() + expected);
+    }
+
     #[test]
     fn sizes_that_are_faster_packed_are_ranges() {
         let text = |ranges: Vec<Range>| ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -201,20 +221,16 @@ mod tests {
             })
             .collect()
         };
-        assert_eq!(text(ranges(&measured([false; 4]), 0.9, None)), "");
-        assert_eq!(text(ranges(&measured([true; 4]), 0.9, None)), "512 to any");
-        assert_eq!(
-            text(ranges(&measured([true, false, false, true]), 0.9, None)),
-            "512 to 2048; 131072 to any"
-        );
-        assert_eq!(text(ranges(&measured([false, true, false, false]), 0.9, None)), "2048 to 8192");
-        assert_eq!(text(ranges(&measured([false, true, true, false]), 0.9, None)), "2048 to 131072 at 2.00");
+        assert_eq!(text(ranges(&measured([false; 4]), None)), "");
+        assert_eq!(text(ranges(&measured([true; 4]), None)), "512 to any");
+        assert_eq!(text(ranges(&measured([true, false, false, true]), None)), "512 to 2048; 131072 to any");
+        assert_eq!(text(ranges(&measured([false, true, false, false]), None)), "2048 to 8192");
+        assert_eq!(text(ranges(&measured([false, true, true, false]), None)), "2048 to 131072 at 2.00");
         let [one, other] = [[true, false, false, true], [true, true, true, false]]
-            .map(|faster| ranges(&measured(faster), 0.9, None));
-        assert_eq!(text(ranges(&measured([true; 4]), 0.75, None)), "");
+            .map(|faster| ranges(&measured(faster), None));
         let known = Some(4032);
-        assert_eq!(text(ranges(&measured([true, false, false, false]), 0.9, known)), "512 to 4032");
-        assert_eq!(text(ranges(&measured([true, true, false, false]), 0.9, known)), "512 to 8192");
+        assert_eq!(text(ranges(&measured([true, false, false, false]), known)), "512 to 4032");
+        assert_eq!(text(ranges(&measured([true, true, false, false]), known)), "512 to 8192");
         assert_eq!(text(common(&one, &other)), "512 to 2048");
         assert_eq!(text(common(&one, &one)), text(one));
     }

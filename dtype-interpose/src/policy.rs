@@ -8,11 +8,7 @@ use crate::recorded::{self, Arrangement, Sizes};
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
 /// examined.
-pub(crate) const LEAST: usize = 256;
-
-/// The least packed size in bytes of what is packed by a rule, and not by the recorded policy: messages
-/// between peers, and calls that only pack or unpack.
-const BY_RULE: usize = 2 * LEAST;
+pub(crate) const LEAST: usize = 512;
 
 /// A policy: the messages that are packed, by their packed size in bytes. A size is admitted if it lies in
 /// one of the ranges, from the first number up to, but not including, the second.
@@ -117,7 +113,7 @@ impl Policy {
         if mean_run(tree) > most {
             return Err("runs of one type, which the library copies equally fast".to_owned());
         }
-        Ok(Self::from(BY_RULE))
+        Ok(Self::from(LEAST))
     }
 }
 
@@ -202,7 +198,7 @@ impl Limits for OpenMpi {
         match mean_block(plan) {
             // Single numbers.
             0..=8 if has_fast_loops(tree) => Policy::NONE,
-            block @ 0..=64 => Policy::from(BY_RULE.max(32 * block)),
+            block @ 0..=64 => Policy::from(LEAST.max(32 * block)),
             block @ 65..=256 => Policy::from(100 * block),
             _ => Policy::NONE,
         }
@@ -230,7 +226,7 @@ fn has_fast_loops(tree: &TypeTree) -> bool {
 impl Limits for Mpich {
     /// Returns the policy for packing: all blocks below [`LONG`] bytes, which the library copies slowly.
     fn of_packing(&self, _: &TypeTree, plan: &Plan) -> Policy {
-        if mean_block(plan) < LONG { Policy::from(BY_RULE) } else { Policy::NONE }
+        if mean_block(plan) < LONG { Policy::from(LEAST) } else { Policy::NONE }
     }
 
     fn of_window(&self, tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {

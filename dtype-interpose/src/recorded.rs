@@ -9,7 +9,7 @@ use dtype_mpi::running;
 const RECORDED: &str = include_str!("policy.csv");
 
 /// The largest number of ranges of sizes.
-pub(crate) const RANGES: usize = 4;
+pub(crate) const RANGES: usize = 3;
 
 /// The longest block, in bytes, to which a recorded policy applies. The longest ones that are recorded have
 /// 512 bytes.

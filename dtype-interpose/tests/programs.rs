@@ -801,7 +801,7 @@ fn many_sizes_from_one_place_are_one_row_of_a_report() {
     }
     let one_block = [("one block, which the library copies equally fast".to_owned(), 1200)];
     assert_eq!(row("blocks").reasons, one_block.into());
-    // Eight and sixteen structs of 11 bytes are less than 256 bytes.
+    // One to five times eight structs of 11 bytes are less than 512 bytes.
     let small = row("structs").reasons.get("too small to gain from packing");
     assert!(small.is_some_and(|small| *small >= 5 * 20), "{:?}", row("structs").reasons);
 }
