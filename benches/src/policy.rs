@@ -42,10 +42,6 @@ const LEAST: usize = 512;
 /// The largest part of the time by the datatype for which a packed message is clearly faster.
 const FASTER: f64 = 0.9;
 
-/// The least time in microseconds that an immediate send and its receive take more, packed by the preloaded
-/// library, than the blocking calls that are timed: for the requests. On AMD EPYC it was 0.1 to 0.3.
-const OF_REQUESTS: f64 = 0.1;
-
 /// The size in bytes from which on Open MPI sends a message in another way: 4 KiB less a header.
 const LIMIT_OF_OPEN_MPI: usize = 4032;
 
@@ -89,12 +85,16 @@ pub fn policy(recorded: &str) -> Result<String> {
     for key in groups.keys() {
         let (library, arrangement, length) = key;
         let longest = (library.clone(), *arrangement, usize::MAX);
-        let mut machines: BTreeMap<&String, &Vec<Measured>> = BTreeMap::new();
-        for (machine, measured) in groups.range(key..&longest).flat_map(|(_, machines)| machines) {
-            machines.entry(machine).or_insert(measured);
-        }
         let known = library.starts_with("openmpi-").then_some(LIMIT_OF_OPEN_MPI);
-        let of_each = machines.values().map(|measured| ranges(measured, known));
+        let mut machines: BTreeMap<&String, Vec<Range>> = BTreeMap::new();
+        for ((.., measured_length), group) in groups.range(key..&longest) {
+            for (machine, measured) in group {
+                let as_measured = || ranges(measured, known).into_iter();
+                let for_length = |range: Range| range.of_shorter_blocks(measured_length / length);
+                machines.entry(machine).or_insert_with(|| as_measured().map(for_length).collect());
+            }
+        }
+        let of_each = machines.into_values();
         let sizes: Vec<_> = of_each.reduce(|one, other| common(&one, &other)).into_iter().flatten().collect();
         let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
         writeln!(text, "{library},{},{length},{}", ARRANGEMENTS[*arrangement], sizes.join("; "))?;
@@ -116,7 +116,7 @@ fn measured(shape: Option<Size>, times: &Times) -> Option<Measured> {
         Size::Contiguous(bytes) => (bytes, 1.0),
         Size::Blocks(shape) => (shape.bytes, shape.memory() as f64 / shape.bytes as f64),
     };
-    let ratio = (times.get("packed")? + OF_REQUESTS) / times.get("typed")?;
+    let ratio = times.get("packed")? / times.get("typed")?;
     Some(Measured { size, touched, ratio })
 }
 
@@ -127,6 +127,17 @@ struct Range {
     /// The least size in bytes that is too large, with the `touched` memory if the caches limit it; `None` if
     /// no measured size is too large.
     end: Option<(usize, Option<f64>)>,
+}
+
+impl Range {
+    /// Returns the range for blocks that are so many times shorter. A limit of the caches is that of so many
+    /// blocks.
+    fn of_shorter_blocks(mut self, times: usize) -> Self {
+        if let Some((end, Some(_))) = &mut self.end {
+            *end *= times;
+        }
+        self
+    }
 }
 
 /// Writes `512 to 8192`, or `65536 to 400000 at 2.90`, with the touched memory. `any` is no limit.
