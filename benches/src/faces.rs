@@ -141,8 +141,9 @@ impl<T: Equivalence + Copy + Default> Faces<T> {
 
     fn of_subarrays(&self, array: &mut [T], when: When) -> Vec<MPI_Request> {
         let place = array.as_mut_ptr().cast::<c_void>();
-        let received = (0..FACES).map(|face| self.receive(place, 1, self.receive_types[face], face, when));
-        let sent = (0..FACES).map(|face| self.send(place, 1, self.send_types[face], face, when));
+        let one = |datatype| Block { place, count: 1, datatype };
+        let received = (0..FACES).map(|face| self.receive(face, one(self.receive_types[face]), when));
+        let sent = (0..FACES).map(|face| self.send(face, one(self.send_types[face]), when));
         received.chain(sent).collect()
     }
 
@@ -178,36 +179,24 @@ impl<T: Equivalence + Copy + Default> Faces<T> {
 
     /// Starts or prepares a receive from the neighbour across a face. The message has the tag of the sender's
     /// face.
-    fn receive(
-        &self,
-        place: *mut c_void,
-        count: usize,
-        datatype: MPI_Datatype,
-        face: usize,
-        when: When,
-    ) -> MPI_Request {
+    fn receive(&self, face: usize, Block { place, count, datatype }: Block, when: When) -> MPI_Request {
         let call = match when {
             When::Now => self.calls.receive,
             When::Later => self.calls.receive_prepared,
         };
-        let (rank, tag, count) = (self.neighbours[face], (face ^ 1) as c_int, count as c_int);
+        let tag = (face ^ 1) as c_int;
+        let rank = self.neighbours[face];
         made(|request| unsafe { call(place, count, datatype, rank, tag, self.communicator, request) })
     }
 
     /// Starts or prepares a send to the neighbour across a face.
-    fn send(
-        &self,
-        place: *const c_void,
-        count: usize,
-        datatype: MPI_Datatype,
-        face: usize,
-        when: When,
-    ) -> MPI_Request {
+    fn send(&self, face: usize, Block { place, count, datatype }: Block, when: When) -> MPI_Request {
         let call = match when {
             When::Now => self.calls.send,
             When::Later => self.calls.send_prepared,
         };
-        let (rank, tag, count) = (self.neighbours[face], face as c_int, count as c_int);
+        let tag = face as c_int;
+        let rank = self.neighbours[face];
         made(|request| unsafe { call(place, count, datatype, rank, tag, self.communicator, request) })
     }
 
@@ -238,6 +227,13 @@ impl<T: Equivalence + Copy + Default> Faces<T> {
         let ignored = unsafe { ffi::RSMPI_STATUSES_IGNORE };
         unsafe { (self.calls.wait)(requests.len() as c_int, requests.as_mut_ptr(), ignored) };
     }
+}
+
+/// The data of a message: its address, its number of elements, and their datatype.
+struct Block {
+    place: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
 }
 
 /// The time at which a message is started.
@@ -294,15 +290,15 @@ impl<T: Equivalence + Copy + Default> Buffers<T> {
     }
 
     fn requests(&mut self, faces: &Faces<T>, when: When) -> Vec<MPI_Request> {
-        let element = T::equivalent_datatype().as_raw();
-        let received = self.receive.iter_mut().enumerate().map(|(face, buffer)| {
-            faces.receive(buffer.as_mut_ptr().cast(), buffer.len(), element, face, when)
-        });
-        let sent = self
-            .send
-            .iter()
-            .enumerate()
-            .map(|(face, buffer)| faces.send(buffer.as_ptr().cast(), buffer.len(), element, face, when));
+        let block = |buffer: &mut Vec<T>| Block {
+            place: buffer.as_mut_ptr().cast(),
+            count: buffer.len() as c_int,
+            datatype: T::equivalent_datatype().as_raw(),
+        };
+        let received = self.receive.iter_mut().map(block).enumerate();
+        let received = received.map(|(face, block)| faces.receive(face, block, when));
+        let sent = self.send.iter_mut().map(block).enumerate();
+        let sent = sent.map(|(face, block)| faces.send(face, block, when));
         received.chain(sent).collect()
     }
 

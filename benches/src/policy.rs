@@ -32,7 +32,7 @@ pub const SIZES: [usize; 10] = [256, 1024, 3840, 4608, 7680, 8704, 32 << 10, 256
 
 /// Returns `true` if messages of `size` bytes are measured with blocks of `length` bytes: if they have
 /// several blocks, and not more than a million.
-pub fn is_in(size: usize, length: usize) -> bool {
+pub fn is_measured(size: usize, length: usize) -> bool {
     (2..=1 << 20).contains(&(size / length))
 }
 
@@ -217,6 +217,15 @@ mod tests {
         let policy = policy(&(header.to_owned() + &rows.concat())).unwrap();
         let expected = "mpich-4.0.2,columns,4,2048 to any\nmpich-4.0.2,columns,8,\n";
         assert_eq!(policy, "library,arrangement,block,sizes\n".to_owned() + expected);
+    }
+
+    /// Checks that a limit of the caches is that of so many blocks, and a limit of the library is not.
+    #[test]
+    fn a_limit_of_the_caches_is_higher_for_shorter_blocks() {
+        let range = |end| Range { start: 512, end: Some(end) };
+        assert_eq!(range((100_000, Some(3.0))).of_shorter_blocks(8).to_string(), "512 to 800000 at 3.00");
+        assert_eq!(range((4032, None)).of_shorter_blocks(8).to_string(), "512 to 4032");
+        assert_eq!(Range { start: 512, end: None }.of_shorter_blocks(8).to_string(), "512 to any");
     }
 
     #[test]

@@ -297,7 +297,13 @@ mod tests {
         assert!(of_mpich.len() > 1 && of_mpich.len() < all.len());
         assert_eq!(names(Library::nearest("mpich", 99)), of_mpich);
         assert_eq!(names(Library::nearest("none", 1)), all);
-        assert!(matches!(names(Library::nearest("mpich", 4))[..], [one, ..] if one.starts_with("mpich-4.")));
+        // One version, on each machine.
+        let mut of_four = names(Library::nearest("mpich", 4));
+        for name in &mut of_four {
+            *name = name.split(" on ").next().unwrap_or_default();
+        }
+        of_four.dedup();
+        assert!(matches!(of_four[..], [one] if one.starts_with("mpich-4.")));
     }
 
     #[test]

@@ -146,10 +146,12 @@ mod tests {
         assert_eq!(rows.len(), RECORDED.lines().count() - 1);
         assert!(rows.iter().all(|row| row.sizes.len() <= RANGES && row.block <= LONGEST));
         let libraries: BTreeSet<_> = rows.iter().map(|row| row.library).collect();
-        for (library, arrangement) in libraries.iter().flat_map(|one| Arrangement::ALL.map(|all| (one, all)))
-        {
-            let of_one = rows.iter().filter(|row| row.library == *library && row.arrangement == arrangement);
-            assert!(of_one.count() >= 5, "{library}: {}", arrangement.name());
+        for arrangement in Arrangement::ALL {
+            let of_arrangement = || rows.iter().filter(|row| row.arrangement == arrangement);
+            let lengths: BTreeSet<_> = of_arrangement().map(|row| row.block).collect();
+            // Each library has each length once.
+            assert!(lengths.len() >= 5, "{}", arrangement.name());
+            assert_eq!(of_arrangement().count(), lengths.len() * libraries.len(), "{}", arrangement.name());
         }
     }
 

@@ -50,15 +50,20 @@ fn main() {
 
 impl Stencil<'_> {
     /// Measures the exchanges of a matrix of which each rank has so many rows, and half as many columns.
-    fn run<T: Element>(&self, name: &str, rows: usize) {
+    fn run<T: MpiDatatype + Equivalence + Copy + Default + PartialEq + From<u8>>(
+        &self,
+        name: &str,
+        rows: usize,
+    ) {
         let comm = Comm::from(self.world);
         let grid = comm.cartesian([1, 1, comm.size()], [false; 3]).expect("all ranks are in the grid");
         let sizes = [3, rows + 2, rows / 2 + 2];
         let own = if self.is_preloaded { Calls::OF_PROGRAMS } else { Calls::OF_LIBRARY };
         let [ours, theirs] = [own, Calls::OF_LIBRARY].map(|calls| Faces::<T>::new(calls, &grid, sizes, 1));
+        let own_rank = comm.rank() as u8;
         let cells = 0..sizes.iter().product::<usize>();
         // All ways use one array, whose pages are the same for each.
-        let array: Vec<T> = cells.map(|i| T::of(i % 97 + self.world.rank() as usize)).collect();
+        let array: Vec<T> = cells.map(|i| T::from((i % 97) as u8 + own_rank)).collect();
         let array = RefCell::new(array);
         let halo = Halo::new(sizes, 1).faces();
         let prepared = RefCell::new(grid.halo::<T, 3>(halo).expect("a halo"));
@@ -115,29 +120,5 @@ impl Stencil<'_> {
         for requests in kept.iter().chain([&kept_by_hand]) {
             free(&mut requests.borrow_mut());
         }
-    }
-}
-
-/// An element of a matrix.
-trait Element: MpiDatatype + Equivalence + Copy + Default + PartialEq {
-    /// Returns an element that depends on a number.
-    fn of(number: usize) -> Self;
-}
-
-impl Element for f64 {
-    fn of(number: usize) -> Self {
-        number as Self
-    }
-}
-
-impl Element for f32 {
-    fn of(number: usize) -> Self {
-        number as Self
-    }
-}
-
-impl Element for u8 {
-    fn of(number: usize) -> Self {
-        number as Self
     }
 }

@@ -11,7 +11,7 @@ use dtype_guidelines::{
 };
 use dtype_runtime::pack::Plan;
 
-use crate::policy::{ARRANGEMENTS, SIZES, case, is_in, lengths};
+use crate::policy::{ARRANGEMENTS, SIZES, case, is_measured, lengths};
 
 use super::{
     Bench, Case, Task, drawn,
@@ -32,7 +32,7 @@ struct Block {
 pub fn run(bench: &dyn Bench) {
     for arrangement in ARRANGEMENTS {
         for length in lengths(arrangement) {
-            for size in SIZES.into_iter().filter(|size| is_in(*size, *length)) {
+            for size in SIZES.into_iter().filter(|size| is_measured(*size, *length)) {
                 let name = case(arrangement, *length, size);
                 if bench.wants(&name, Task::Pingpong, *length == 16) {
                     let (user, blocks) = blocks(arrangement, *length, size);
