@@ -366,7 +366,7 @@ impl Node {
             let found = self.strategy.in_records.then(|| records(self, self.strategy.most)).flatten();
             self.strategy.moves = match found {
                 Some((record, places)) => Some(Moves::Records(Box::new(Records::of(&record, places)))),
-                None => Lists::of(&blocks, self.strategy.runs).map(Moves::Blocks),
+                None => Lists::of(&blocks, self.strategy.runs, self.strategy.lines).map(Moves::Blocks),
             };
             if self.strategy.in_passes {
                 self.strategy.passes = Passes::of(&blocks);

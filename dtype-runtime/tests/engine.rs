@@ -736,6 +736,23 @@ fn records_are_copied_from_every_nest() {
     }
 }
 
+/// Copies blocks of one size and of two sizes whose cache lines together are larger than any second-level cache, so
+/// that the next ones are fetched meanwhile.
+#[test]
+fn lists_of_blocks_that_are_far_from_one_another_are_copied() {
+    let places: Vec<i64> = (0..40).map(|i| i * 640 + i * i % 7 * 8).collect();
+    let number = TypeTree::Leaf(BaseType::F64);
+    let pair = TypeTree::structure([0, 300], [TypeTree::Leaf(BaseType::I16), number.clone()]);
+    let turns = if cfg!(miri) { 2 } else { 1000 };
+    for block in [number, pair] {
+        let list = TypeTree::index(places.clone(), block);
+        for stride in [25_672, -25_672] {
+            let tree = TypeTree::vector(turns, stride, list.clone());
+            compare(&Plan::new(&tree).unwrap(), &tree, 1, 0);
+        }
+    }
+}
+
 /// Copies records of one nest into those of another, and some of their bytes: from the middle of a record to
 /// the middle of another.
 #[test]

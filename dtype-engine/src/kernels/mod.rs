@@ -26,3 +26,9 @@ pub(crate) use loops::{copy_listed, kernel};
 pub(crate) use stride::Stride;
 pub use width::copy_forward;
 pub(crate) use width::{Any, Exact, Tail, Width, copy_block, with_width};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) use x86_64::fetch;
+
+/// Fetches nothing: no other architecture has been measured.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(crate) fn fetch(_place: *const u8) {}

@@ -3,12 +3,19 @@
 //! Safety conditions 1 to 3 are those of the [parent module](super).
 
 use std::arch::x86_64::{
-    _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_set_pd, _mm_storeu_pd, _mm_storeu_ps, _mm_unpackhi_ps,
-    _mm_unpacklo_ps, _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd,
-    _mm256_unpacklo_pd,
+    _MM_HINT_T0, _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_prefetch, _mm_set_pd, _mm_storeu_pd,
+    _mm_storeu_ps, _mm_unpackhi_ps, _mm_unpacklo_ps, _mm256_loadu_pd, _mm256_permute2f128_pd,
+    _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
 };
 
 use super::stride::{Stride, TILE};
+
+/// Fetches the cache line of a place into the cache. The place need not exist.
+#[inline(always)]
+pub(crate) fn fetch(place: *const u8) {
+    // SAFETY: the instruction reads nothing, and any address is allowed.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+}
 
 /// Copies numbers of 8 bytes with strides to contiguous memory. Two numbers share one store.
 ///
