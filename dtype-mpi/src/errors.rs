@@ -140,6 +140,9 @@ thread_local! {
     /// The number of nested calls of this thread whose errors are returned.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 
+    /// The communicator of the outermost of these calls. Nested calls on it leave its handler as it is.
+    static OUTERMOST: Cell<Option<MPI_Comm>> = const { Cell::new(None) };
+
     /// `true` within [`without_communicator`]. Nested calls replace no handler again.
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 
@@ -234,7 +237,7 @@ struct StandIn<'m> {
 
 /// The change to a communicator's error handler.
 enum Put {
-    /// The handler is one of the program's own, and has not been changed.
+    /// The handler has not been changed: it is one of the program's own, or an outer guard has seen to it.
     Nothing,
     /// The stand-in replaces this handler. No other thread can be in a call of this crate.
     Alone(MPI_Errhandler),
@@ -249,10 +252,15 @@ impl<'m> StandIn<'m> {
     /// 1. The communicator is live until the guard is dropped.
     #[inline]
     unsafe fn on(mpi: &'m Usable, communicator: MPI_Comm) -> Self {
-        DEPTH.set(DEPTH.get() + 1);
+        let depth = DEPTH.replace(DEPTH.get() + 1);
         // An error of an earlier call is none of this one.
         TOLD.set(SUCCESS);
-        let put = if !environment::has_threads() {
+        if depth == 0 {
+            OUTERMOST.set(Some(communicator));
+        }
+        let put = if depth > 0 && OUTERMOST.get() == Some(communicator) {
+            Put::Nothing
+        } else if !environment::has_threads() {
             put_stand_in(mpi, communicator).map_or(Put::Nothing, Put::Alone)
         } else if Standing::enter(mpi, communicator) {
             Put::Together

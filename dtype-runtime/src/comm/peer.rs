@@ -13,9 +13,9 @@ use crate::{
     mpi::{Usable, ready},
     transfer::{
         address::{Address, Channel},
-        incoming::{OF_ANY_SIZE, arrive, value_of},
+        incoming::{OF_ANY_SIZE, value_of},
         making::Transfer,
-        receive::receive,
+        receive::{Found, receive},
         request::{Matched, Request},
         waiting::{Waiting, is_awaited, is_nothing_awaited, meanwhile, progress},
     },
@@ -246,9 +246,7 @@ pub(super) fn value<T: FromMessage>(mpi: &Usable, wire: Wire, from: Address) -> 
     if wire == Wire::Segments {
         return Err(OF_ANY_SIZE);
     }
-    let matched = Matched::wait_for(mpi, from)?;
-    let sender = matched.sender();
-    Ok((arrive(mpi, matched)?, sender))
+    value_of(mpi, Found::wait_for(mpi, from, T::KEPT, |_| None)?)
 }
 
 /// Receives a value if a message has arrived that no started receive takes, and returns the address of its
@@ -259,8 +257,7 @@ pub(super) fn arrived_value<T: FromMessage>(mpi: &Usable, from: Address) -> Resu
         return if waiting.is_done(mpi) { value_of(mpi, waiting.wait(mpi)?).map(Some) } else { Ok(None) };
     }
     let Some(matched) = Matched::look_for(mpi, from)? else { return Ok(None) };
-    let sender = matched.sender();
-    Ok(Some((arrive(mpi, matched)?, sender)))
+    value_of(mpi, Found::receive(mpi, matched, T::KEPT, |_| None)?).map(Some)
 }
 
 /// A message that has arrived and has not been received (MPI 4.1 section 3.8).

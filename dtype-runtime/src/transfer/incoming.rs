@@ -10,16 +10,15 @@ use super::{
     attach::descriptions_on,
     blocks::MemoryBlocks,
     carried::{Carried, NOT_STARTED, carried, failed},
-    frame::{are_plain, checks},
+    frame::are_plain,
     making::Transfer,
-    receive::{LONG, Posted, is_of, receive, receive_owned, unpack},
-    request::Matched,
+    receive::{Found, Posted, is_of, receive, unpack},
     sendable::{
         Span, Typed,
         sealed::{self, Read, Write},
         the_same_as,
     },
-    waiting::{Found, Waiting, is_awaited, is_nothing_awaited},
+    waiting::{Waiting, is_awaited, is_nothing_awaited},
 };
 use crate::{
     Error, FromMessage,
@@ -189,17 +188,15 @@ impl<'a> Incoming<'a> {
             },
             Err(_) if wire == Wire::Segments => Err(OF_ANY_SIZE),
             Err(value) => {
-                let matched = Matched::wait_for(mpi, from)?;
-                let sender = matched.sender();
-                arrive_into(mpi, matched, value)?;
-                Ok(sender)
+                let found = Found::wait_for(mpi, from, value.kept(), |size| value.lend(size))?;
+                self.take(mpi, found)
             }
         }
     }
 
     /// Returns the alignment of received memory that the value can keep, or 0.
     pub(crate) fn kept(&mut self) -> usize {
-        if checks() { 0 } else { self.split().map_or_else(|value| value.kept(), |_| 0) }
+        self.split().map_or_else(|value| value.kept(), |_| 0)
     }
 
     /// Writes a message that has arrived, and returns the address of the sender.
@@ -292,36 +289,7 @@ pub(crate) fn value_of<T: FromMessage>(mpi: &Usable, found: Found) -> Result<(T,
     Ok((made.map_err(|error| is_of(error, sender))?, sender))
 }
 
-/// Receives a message that has been matched, and makes its value.
-pub(crate) fn arrive<T: FromMessage>(mpi: &Usable, matched: Matched) -> Result<T, Error> {
-    arrive_with(mpi, matched, T::VALUES, (T::KEPT, None), |message| T::arrived(message))
-}
-
-/// Receives a message that has been matched into a value.
-pub(crate) fn arrive_into(mpi: &Usable, matched: Matched, value: &mut dyn Arrives) -> Result<(), Error> {
-    let (values, kept) = (value.values(), value.kept());
-    let is_lent = kept.is_power_of_two() && matched.size >= LONG && !checks();
-    let lent = if is_lent { value.lend(matched.size) } else { None };
-    arrive_with(mpi, matched, values, (kept, lent), |message| value.arrived_into(message))
-}
-
-/// Receives a message that has been matched. `values` is the type of its plain values, if it has any, `kept`
-/// the alignment of memory that can be kept, and `lent` such memory. `make` gets packed bytes, or a message
-/// in the format of messages.
-fn arrive_with<R>(
-    mpi: &Usable,
-    matched: Matched,
-    values: Option<&'static ValueType>,
-    (kept, lent): (usize, Option<OwnedMemory>),
-    make: impl FnOnce(Message<'_>) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let sender = matched.sender();
-    let kept = if checks() && values.is_some() { 0 } else { kept };
-    let made = receive_owned(mpi, matched, kept, lent, |message| made_of(mpi, values, sender, message, make));
-    made.map_err(|error| is_of(error, sender))
-}
-
-/// Makes something of a message: see [`arrive_with`]. In the checked mode, its description is compared.
+/// Makes something of a message: see [`packed`]. In the checked mode, its description is compared.
 fn made_of<R>(
     mpi: &Usable,
     values: Option<&'static ValueType>,
@@ -344,8 +312,9 @@ fn is_whole(of: &ValueType, size: usize) -> bool {
     size.checked_rem(of.facts.wire_size).unwrap_or(size) == 0
 }
 
-/// Passes a message to `make`: see [`arrive_with`]. The transferred bytes of plain values are converted to
-/// packed bytes, if they differ.
+/// Passes a message to `make`. `values` is the type of its plain values, if it has any: then `make` gets their
+/// packed bytes, to which the transferred bytes are converted if they differ. Otherwise it gets a message in the
+/// format of messages.
 fn packed<R>(
     values: Option<&'static ValueType>,
     message: Message<'_>,

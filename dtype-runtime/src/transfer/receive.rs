@@ -5,7 +5,7 @@
 use std::{os::raw::c_void, sync::Arc};
 
 use ::mpi::raw::AsRaw;
-use dtype_engine::Error as PackError;
+use dtype_engine::{Error as PackError, PackBuffer};
 
 use super::{
     address::Address,
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Error,
     message::{Message, OwnedMemory, TRAILER, keep, spare},
-    mpi::{Probing, Usable, checked, is_truncation, running},
+    mpi::{Probing, Usable, checked, is_truncation, returning_errors, running},
 };
 
 /// The size in bytes up to which a message is received into a buffer without a probe, which would take longer
@@ -31,7 +31,7 @@ use crate::{
 const COPIED: usize = 16 << 10;
 
 /// The least size of a message in bytes that is received into memory of its own, which may become a `Vec`.
-pub(crate) const LONG: usize = 64 << 10;
+const LONG: usize = 64 << 10;
 
 /// The target of a receive.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,9 +96,16 @@ pub(crate) fn receive<M: Write + ?Sized>(
         is_plain(message, sender)?;
         return Ok(sender);
     }
-    let matched = Matched::wait_for(mpi, from)?;
-    let sender = matched.sender();
-    take(mpi, matched, target, message)?;
+    let Taken { sender, size, buffer } = returning_errors(mpi, from.communicator, || {
+        take(mpi, Matched::wait_for(mpi, from)?, target, message)
+    })?;
+    match buffer {
+        None => is_plain(message, sender)?,
+        Some(arrived) => {
+            let descriptions = descriptions_on(mpi, sender.communicator)?;
+            unpack(mpi, message, &arrived[..size], sender, descriptions.as_deref())?;
+        }
+    }
     Ok(sender)
 }
 
@@ -175,25 +182,31 @@ pub(crate) fn is_of(error: Error, sender: Address) -> Error {
     }
 }
 
-/// Receives a message that has been matched, if it has the size of its destination; else into a buffer, to
-/// say what arrived.
+/// A message that has been received.
+struct Taken {
+    sender: Address,
+    size: usize,
+    /// A buffer that begins with the message; `None` if it is in its destination.
+    buffer: Option<PackBuffer>,
+}
+
+/// Receives a message that has been matched, if it has the size of its destination; else into a buffer, which
+/// says what arrived.
 fn take<M: Write + ?Sized>(
     mpi: &Usable,
     matched: Matched,
     target: Target,
     message: &mut M,
-) -> Result<(), Error> {
+) -> Result<Taken, Error> {
     let (size, sender) = (matched.size, matched.sender());
     if size == message.packed_size()
         && let Some(Destination { place, bytes }) = destination(message, target)?
     {
         // SAFETY: 1, as `destination` says; 2, since it has exactly `size` bytes.
         unsafe { matched.receive_at(mpi, place, bytes.count, bytes.datatype) }?;
-        return is_plain(message, sender);
+        return Ok(Taken { sender, size, buffer: None });
     }
-    let descriptions = descriptions_on(mpi, sender.communicator)?;
-    let arrived = matched.receive(mpi)?;
-    unpack(mpi, message, &arrived[..size], sender, descriptions.as_deref())
+    Ok(Taken { sender, size, buffer: Some(matched.receive(mpi)?) })
 }
 
 /// Returns `true` if MPI may receive packed bytes with the datatype of a message. MPICH may not, if the
@@ -297,35 +310,73 @@ impl<M: Write> PostedTyped<M> {
     }
 }
 
-/// Receives a message of any length: into memory of its own, if that may become a `Vec` of the alignment
-/// `kept`. This is the memory `lent`, if that is large enough.
-pub(crate) fn receive_owned<R>(
-    mpi: &Usable,
-    matched: Matched,
-    kept: usize,
-    lent: Option<OwnedMemory>,
-    read: impl FnOnce(Message<'_>) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let (size, bytes) = (matched.size, Bytes::of(matched.size)?);
-    if kept.is_power_of_two() && size >= LONG {
-        let lent = lent.filter(|memory| memory.room() >= size);
-        let memory = lent.map_or_else(|| OwnedMemory::with_room(size, kept), Ok)?;
-        let fill = |place: *mut u8| {
-            // SAFETY: 1 and 2, since there is room for `size` bytes.
-            unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) }
-        };
-        // SAFETY: 1, since MPI writes `size` bytes, and `receive_at` returns an error if not.
-        return read(Message::Owned(unsafe { memory.filled(size, fill) }?));
+/// A message of any length that has been received.
+pub(crate) struct Found {
+    pub sender: Address,
+    memory: Memory,
+}
+
+enum Memory {
+    /// Memory of the thread, which is kept for the next message.
+    Spare(Vec<u8>),
+    /// Memory that may become a `Vec`.
+    Owned(OwnedMemory),
+}
+
+impl Found {
+    /// Waits for a message, and receives it: see [`receive`](Self::receive). The error handler is replaced once
+    /// for both calls.
+    pub fn wait_for(
+        mpi: &Usable,
+        from: Address,
+        kept: usize,
+        lend: impl FnOnce(usize) -> Option<OwnedMemory>,
+    ) -> Result<Self, Error> {
+        returning_errors(mpi, from.communicator, || {
+            Self::receive(mpi, Matched::wait_for(mpi, from)?, kept, lend)
+        })
     }
-    let mut memory = spare();
-    memory.clear();
-    memory.try_reserve(size).map_err(|_| PackError::Memory { bytes: size })?;
-    // SAFETY: there is room for `size` bytes, which MPI writes, unless it returns an error.
-    unsafe {
-        matched.receive_at(mpi, memory.as_mut_ptr().cast(), bytes.count, bytes.datatype)?;
-        memory.set_len(size);
+
+    /// Receives a message that has been matched: into memory of its own, if that may become a `Vec` of the
+    /// alignment `kept`. This is the memory that `lend` returns for its size in bytes, if that is large enough.
+    pub fn receive(
+        mpi: &Usable,
+        matched: Matched,
+        kept: usize,
+        lend: impl FnOnce(usize) -> Option<OwnedMemory>,
+    ) -> Result<Self, Error> {
+        let (size, sender, bytes) = (matched.size, matched.sender(), Bytes::of(matched.size)?);
+        if kept.is_power_of_two() && size >= LONG && !checks() {
+            let lent = lend(size).filter(|memory| memory.room() >= size);
+            let memory = lent.map_or_else(|| OwnedMemory::with_room(size, kept), Ok)?;
+            let fill = |place: *mut u8| {
+                // SAFETY: 1 and 2, since there is room for `size` bytes.
+                unsafe { matched.receive_at(mpi, place.cast(), bytes.count, bytes.datatype) }
+            };
+            // SAFETY: 1, since MPI writes `size` bytes, and `receive_at` returns an error if not.
+            let memory = Memory::Owned(unsafe { memory.filled(size, fill) }?);
+            return Ok(Self { sender, memory });
+        }
+        let mut memory = spare();
+        memory.clear();
+        memory.try_reserve(size).map_err(|_| PackError::Memory { bytes: size })?;
+        // SAFETY: there is room for `size` bytes, which MPI writes, unless it returns an error.
+        unsafe {
+            matched.receive_at(mpi, memory.as_mut_ptr().cast(), bytes.count, bytes.datatype)?;
+            memory.set_len(size);
+        }
+        Ok(Self { sender, memory: Memory::Spare(memory) })
     }
-    let read = read(Message::Borrowed(&memory));
-    keep(memory);
-    read
+
+    /// Calls a function with the message.
+    pub fn read<R>(self, read: impl FnOnce(Message<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        match self.memory {
+            Memory::Spare(bytes) => {
+                let read = read(Message::Borrowed(&bytes));
+                keep(bytes);
+                read
+            }
+            Memory::Owned(memory) => read(Message::Owned(memory)),
+        }
+    }
 }

@@ -16,14 +16,10 @@ use super::{
     address::{Address, any_rank, any_tag},
     attach::Life,
     patience::Patience,
-    receive::receive_owned,
+    receive::Found,
     request::Matched,
 };
-use crate::{
-    Error,
-    message::{Message, OwnedMemory},
-    mpi::Usable,
-};
+use crate::{Error, mpi::Usable};
 
 thread_local! {
     /// The receives of this thread that have been started.
@@ -39,27 +35,6 @@ struct Slot {
     kept: usize,
     has_message: Cell<bool>,
     found: RefCell<Option<Result<Found, Error>>>,
-}
-
-/// A message that has arrived.
-pub(crate) struct Found {
-    pub sender: Address,
-    memory: Memory,
-}
-
-enum Memory {
-    Spare(Vec<u8>),
-    Owned(OwnedMemory),
-}
-
-impl Found {
-    /// Calls a function with the message.
-    pub fn read<R>(self, read: impl FnOnce(Message<'_>) -> Result<R, Error>) -> Result<R, Error> {
-        match self.memory {
-            Memory::Spare(bytes) => read(Message::Borrowed(&bytes)),
-            Memory::Owned(memory) => read(Message::Owned(memory)),
-        }
-    }
 }
 
 /// A receive that has been started. Dropping it gives up the message.
@@ -97,7 +72,7 @@ fn settle(mpi: &Usable, all: &[Rc<Slot>], i: usize) {
     let held = slot.life.hold();
     let found = match held.as_ref().ok_or(Error::Freed).and_then(|_| look_for(mpi, all, i)) {
         Ok(None) => return,
-        Ok(Some(matched)) => slot.receive(mpi, matched),
+        Ok(Some(matched)) => Found::receive(mpi, matched, slot.kept, |_| None),
         Err(error) => Err(error),
     };
     slot.has_message.set(true);
@@ -131,17 +106,6 @@ impl Slot {
             && self.life.is_alive()
             && meets(self.from.rank, from.rank, any_rank())
             && meets(self.from.tag, from.tag, any_tag())
-    }
-
-    fn receive(&self, mpi: &Usable, matched: Matched) -> Result<Found, Error> {
-        let sender = matched.sender();
-        receive_owned(mpi, matched, self.kept, None, |message| {
-            let memory = match message {
-                Message::Borrowed(bytes) => Memory::Spare(bytes.to_vec()),
-                Message::Owned(memory) => Memory::Owned(memory),
-            };
-            Ok(Found { sender, memory })
-        })
     }
 }
 
