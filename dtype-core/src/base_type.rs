@@ -7,11 +7,32 @@
 
 use core::{ffi, fmt, mem::size_of, str::FromStr};
 
+/// The kind of a number, whatever its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberKind {
+    /// A signed integer.
+    Signed,
+    /// An unsigned integer.
+    Unsigned,
+    /// A floating-point number.
+    Real,
+    /// Two floating-point numbers, real part first.
+    Complex,
+    /// A truth value.
+    Logical,
+    /// A character of Fortran.
+    Character,
+    /// Uninterpreted bytes.
+    Bytes,
+}
+
+use NumberKind::{Bytes, Character, Complex, Logical, Real, Signed, Unsigned};
+
 /// The components of a base type.
 #[derive(Clone, Copy)]
 enum Made {
-    /// One or two numbers in a standard format: the size of each in bytes, and their count.
-    Numbers(u64, u64),
+    /// A number of this kind in a standard format, and its size in bytes.
+    Number(NumberKind, u64),
     /// Numbers like those of this base type, which has a Rust name.
     Like(BaseType),
     /// One or two numbers in a format of the C compiler: the size of each in bytes, and their count.
@@ -20,6 +41,10 @@ enum Made {
     Pair(BaseType, BaseType),
 }
 
+use Made::{Like, Number, Opaque, Pair};
+
+/// All that is known of a base type. Everything else in the workspace that depends on one is derived from its
+/// row. The columns below `made` are written in a row only where they differ from [`Row::new`].
 struct Row {
     base: BaseType,
     /// The name in type maps and JSON: Rust's name if there is one, otherwise MPI's.
@@ -29,10 +54,55 @@ struct Row {
     /// The name of the variant.
     variant: &'static str,
     made: Made,
+    /// The name that C and C++ share (MPI 4.1 table 3.2).
+    c: Option<&'static str>,
+    /// Further names: of C alone, of `typedef`s, and in debug information.
+    aliases: &'static [&'static str],
+    /// The names of numpy's dtypes.
+    numpy: &'static [&'static str],
+    /// The name in mpi4py's module `MPI`.
+    mpi4py: Option<&'static str>,
+    /// The type in Rust that rsmpi transfers, of a base type with a Rust name.
+    rust: &'static str,
+    /// The kind of the Fortran type of this name, if a program may have it for that kind and size.
+    fortran: Option<NumberKind>,
+    /// The base type of as many bytes that stands for it where MPICH or Open MPI lacks it in C or in Fortran.
+    substitute: Option<BaseType>,
+    /// The size in `external32` in bytes, if it is not the size in memory (MPI 4.1 section 14.5.2).
+    external: Option<u64>,
+}
+
+impl Row {
+    const fn new(
+        base: BaseType,
+        name: &'static str,
+        mpi_name: &'static str,
+        variant: &'static str,
+        made: Made,
+    ) -> Self {
+        let (c, aliases, numpy, fortran, substitute, external) = (None, &[], &[], None, None, None);
+        let (mpi4py, rust) = (Some(mpi_name.split_at("MPI_".len()).1), name);
+        Self {
+            base,
+            name,
+            mpi_name,
+            variant,
+            made,
+            c,
+            aliases,
+            numpy,
+            mpi4py,
+            rust,
+            fortran,
+            substitute,
+            external,
+        }
+    }
 }
 
 macro_rules! base_types {
-    ($($(#[$doc:meta])* $variant:ident $($name:literal)? = $mpi:literal $made:expr;)*) => {
+    ($($(#[$doc:meta])* $variant:ident $($name:literal)? = $mpi:literal $made:expr
+        $(, $column:ident: $value:expr)*;)*) => {
         /// A predefined MPI datatype (MPI 4.1 section 3.2.2), under its Rust name if it has one.
         ///
         /// ```
@@ -48,108 +118,124 @@ macro_rules! base_types {
         }
 
         /// The rows of all base types, in the order of the variants.
-        const TABLE: &[Row] = &[$(Row {
-            base: BaseType::$variant,
-            name: [$($name,)? $mpi][0],
-            mpi_name: $mpi,
-            variant: stringify!($variant),
-            made: $made,
-        },)*];
+        const TABLE: &[Row] = {
+            use BaseType::{
+                Bool, C32, C64, DoublePrecision, F32, F64, I8, I16, I32, I64, Int, Integer, Long,
+                LongDouble, Short, U8, U16, U32, U64,
+            };
+            &[$(Row {
+                $($column: $value,)*
+                ..Row::new(BaseType::$variant, [$($name,)? $mpi][0], $mpi, stringify!($variant), $made)
+            },)*]
+        };
     };
 }
 
-use BaseType::{
-    Bool, Byte, C32, C64, F32, F64, I8, I16, I32, I64, Int, Integer, Long, LongDouble, Real, Short, U8, U16,
-    U32, U64,
-};
-use Made::{Like, Numbers, Opaque, Pair};
-
 base_types! {
     /// `i8`,
-    I8 "i8" = "MPI_INT8_T" Numbers(1, 1);
+    I8 "i8" = "MPI_INT8_T" Number(Signed, 1), c: Some("int8_t"), numpy: &["b", "i1", "int8", "byte"];
     /// `i16`,
-    I16 "i16" = "MPI_INT16_T" Numbers(2, 1);
+    I16 "i16" = "MPI_INT16_T" Number(Signed, 2), c: Some("int16_t"), numpy: &["h", "i2", "int16", "short"];
     /// `i32`,
-    I32 "i32" = "MPI_INT32_T" Numbers(4, 1);
+    I32 "i32" = "MPI_INT32_T" Number(Signed, 4), c: Some("int32_t"), numpy: &["i", "i4", "int32", "intc"];
     /// `i64`,
-    I64 "i64" = "MPI_INT64_T" Numbers(8, 1);
+    I64 "i64" = "MPI_INT64_T" Number(Signed, 8),
+        c: Some("int64_t"), numpy: &["l", "q", "p", "i8", "int64", "int", "int_", "intp", "long", "longlong"];
     /// `u8`,
-    U8 "u8" = "MPI_UINT8_T" Numbers(1, 1);
+    U8 "u8" = "MPI_UINT8_T" Number(Unsigned, 1),
+        c: Some("uint8_t"), aliases: &["char8_t"], numpy: &["B", "u1", "uint8", "ubyte"];
     /// `u16`,
-    U16 "u16" = "MPI_UINT16_T" Numbers(2, 1);
+    U16 "u16" = "MPI_UINT16_T" Number(Unsigned, 2),
+        c: Some("uint16_t"), aliases: &["char16_t"], numpy: &["H", "u2", "uint16", "ushort"];
     /// `u32`,
-    U32 "u32" = "MPI_UINT32_T" Numbers(4, 1);
+    U32 "u32" = "MPI_UINT32_T" Number(Unsigned, 4),
+        c: Some("uint32_t"), aliases: &["char32_t"], numpy: &["I", "u4", "uint32", "uintc"];
     /// `u64`,
-    U64 "u64" = "MPI_UINT64_T" Numbers(8, 1);
+    U64 "u64" = "MPI_UINT64_T" Number(Unsigned, 8),
+        c: Some("uint64_t"), numpy: &["L", "Q", "P", "u8", "uint64", "uint", "uintp", "ulong", "ulonglong"];
     /// `f32`,
-    F32 "f32" = "MPI_FLOAT" Numbers(4, 1);
+    F32 "f32" = "MPI_FLOAT" Number(Real, 4), c: Some("float"), numpy: &["f", "f4", "float32", "single"];
     /// `f64`,
-    F64 "f64" = "MPI_DOUBLE" Numbers(8, 1);
+    F64 "f64" = "MPI_DOUBLE" Number(Real, 8),
+        c: Some("double"), numpy: &["d", "f8", "float64", "float", "double"];
     /// `bool`, a restricted type: only 0 and 1 are valid,
-    Bool "bool" = "MPI_C_BOOL" Numbers(1, 1);
+    Bool "bool" = "MPI_C_BOOL" Number(Logical, 1),
+        aliases: &["_Bool"], numpy: &["?", "b1", "bool", "bool_", "bool8"];
     /// Two `f32`, real part first,
-    C32 "c32" = "MPI_C_FLOAT_COMPLEX" Numbers(4, 2);
+    C32 "c32" = "MPI_C_FLOAT_COMPLEX" Number(Complex, 8),
+        rust: "num_complex::Complex32", aliases: &["complex float", "_Complex float"],
+        numpy: &["F", "c8", "complex64", "csingle"];
     /// Two `f64`, real part first,
-    C64 "c64" = "MPI_C_DOUBLE_COMPLEX" Numbers(8, 2);
+    C64 "c64" = "MPI_C_DOUBLE_COMPLEX" Number(Complex, 16),
+        rust: "num_complex::Complex64", aliases: &["complex double", "_Complex double"],
+        numpy: &["D", "c16", "complex128", "complex", "cdouble"];
     /// An uninterpreted byte,
-    Byte "byte" = "MPI_BYTE" Numbers(1, 1);
-    Char = "MPI_CHAR" Like(if ffi::c_char::MIN == 0 { U8 } else { I8 });
-    SignedChar = "MPI_SIGNED_CHAR" Like(I8);
-    Short = "MPI_SHORT" Like(I16);
-    Int = "MPI_INT" Like(I32);
-    Long = "MPI_LONG" Like(if size_of::<ffi::c_long>() == 8 { I64 } else { I32 });
-    LongLong = "MPI_LONG_LONG_INT" Like(I64);
-    UnsignedChar = "MPI_UNSIGNED_CHAR" Like(U8);
-    UnsignedShort = "MPI_UNSIGNED_SHORT" Like(U16);
-    Unsigned = "MPI_UNSIGNED" Like(U32);
-    UnsignedLong = "MPI_UNSIGNED_LONG" Like(if size_of::<ffi::c_long>() == 8 { U64 } else { U32 });
-    UnsignedLongLong = "MPI_UNSIGNED_LONG_LONG" Like(U64);
-    LongDouble = "MPI_LONG_DOUBLE" Opaque(LONG_DOUBLE, 1);
-    WChar = "MPI_WCHAR" Like(if cfg!(windows) { U16 } else { I32 });
+    Byte "byte" = "MPI_BYTE" Number(Bytes, 1), rust: "u8";
+    Char = "MPI_CHAR" Like(if ffi::c_char::MIN == 0 { U8 } else { I8 }), c: Some("char"), numpy: &["c"];
+    SignedChar = "MPI_SIGNED_CHAR" Like(I8), c: Some("signed char");
+    Short = "MPI_SHORT" Like(I16), c: Some("short"), aliases: &["short int"];
+    Int = "MPI_INT" Like(I32), c: Some("int");
+    Long = "MPI_LONG" Like(if size_of::<ffi::c_long>() == 8 { I64 } else { I32 }),
+        c: Some("long"), aliases: &["long int"], external: Some(4);
+    LongLong = "MPI_LONG_LONG_INT" Like(I64),
+        c: Some("long long"), aliases: &["MPI_LONG_LONG", "long long int"], mpi4py: Some("LONG_LONG");
+    UnsignedChar = "MPI_UNSIGNED_CHAR" Like(U8), c: Some("unsigned char");
+    UnsignedShort = "MPI_UNSIGNED_SHORT" Like(U16),
+        c: Some("unsigned short"), aliases: &["short unsigned int"];
+    Unsigned = "MPI_UNSIGNED" Like(U32), c: Some("unsigned"), aliases: &["unsigned int"];
+    UnsignedLong = "MPI_UNSIGNED_LONG" Like(if size_of::<ffi::c_long>() == 8 { U64 } else { U32 }),
+        c: Some("unsigned long"), aliases: &["long unsigned int"], external: Some(4);
+    UnsignedLongLong = "MPI_UNSIGNED_LONG_LONG" Like(U64),
+        c: Some("unsigned long long"), aliases: &["long long unsigned int"];
+    LongDouble = "MPI_LONG_DOUBLE" Opaque(LONG_DOUBLE, 1),
+        c: Some("long double"), numpy: &["g", "f16", "float128", "longdouble"];
+    WChar = "MPI_WCHAR" Like(if cfg!(windows) { U16 } else { I32 }), c: Some("wchar_t"), external: Some(2);
     Aint = "MPI_AINT" Like(if size_of::<usize>() == 8 { I64 } else { I32 });
     Offset = "MPI_OFFSET" Like(I64);
     Count = "MPI_COUNT" Like(I64);
     CComplex = "MPI_C_COMPLEX" Like(C32);
-    CLongDoubleComplex = "MPI_C_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
+    CLongDoubleComplex = "MPI_C_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2),
+        aliases: &["complex long double", "_Complex long double"],
+        numpy: &["G", "c32", "complex256", "clongdouble"];
     CxxBool = "MPI_CXX_BOOL" Like(Bool);
     CxxFloatComplex = "MPI_CXX_FLOAT_COMPLEX" Like(C32);
     CxxDoubleComplex = "MPI_CXX_DOUBLE_COMPLEX" Like(C64);
     CxxLongDoubleComplex = "MPI_CXX_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
-    Character = "MPI_CHARACTER" Like(U8);
-    Logical = "MPI_LOGICAL" Like(I32);
-    Logical1 = "MPI_LOGICAL1" Like(I8);
-    Logical2 = "MPI_LOGICAL2" Like(I16);
-    Logical4 = "MPI_LOGICAL4" Like(I32);
-    Logical8 = "MPI_LOGICAL8" Like(I64);
-    Logical16 = "MPI_LOGICAL16" Numbers(16, 1);
-    Integer = "MPI_INTEGER" Like(I32);
-    Real = "MPI_REAL" Like(F32);
-    DoublePrecision = "MPI_DOUBLE_PRECISION" Like(F64);
-    Complex = "MPI_COMPLEX" Like(C32);
-    DoubleComplex = "MPI_DOUBLE_COMPLEX" Like(C64);
-    Integer1 = "MPI_INTEGER1" Like(I8);
-    Integer2 = "MPI_INTEGER2" Like(I16);
+    Character = "MPI_CHARACTER" Like(U8), fortran: Some(Character);
+    Logical = "MPI_LOGICAL" Like(I32), fortran: Some(Logical);
+    Logical1 = "MPI_LOGICAL1" Like(I8), fortran: Some(Logical), substitute: Some(Bool);
+    Logical2 = "MPI_LOGICAL2" Like(I16), fortran: Some(Logical), substitute: Some(I16);
+    Logical4 = "MPI_LOGICAL4" Like(I32), substitute: Some(BaseType::Logical);
+    Logical8 = "MPI_LOGICAL8" Like(I64), fortran: Some(Logical), substitute: Some(I64);
+    Logical16 = "MPI_LOGICAL16" Number(Logical, 16);
+    Integer = "MPI_INTEGER" Like(I32), fortran: Some(Signed);
+    Real = "MPI_REAL" Like(F32), fortran: Some(Real);
+    DoublePrecision = "MPI_DOUBLE_PRECISION" Like(F64), fortran: Some(Real);
+    Complex = "MPI_COMPLEX" Like(C32), fortran: Some(Complex);
+    DoubleComplex = "MPI_DOUBLE_COMPLEX" Like(C64), fortran: Some(Complex);
+    Integer1 = "MPI_INTEGER1" Like(I8), fortran: Some(Signed);
+    Integer2 = "MPI_INTEGER2" Like(I16), fortran: Some(Signed);
     Integer4 = "MPI_INTEGER4" Like(I32);
-    Integer8 = "MPI_INTEGER8" Like(I64);
-    Integer16 = "MPI_INTEGER16" Numbers(16, 1);
-    Real2 = "MPI_REAL2" Numbers(2, 1);
+    Integer8 = "MPI_INTEGER8" Like(I64), fortran: Some(Signed);
+    Integer16 = "MPI_INTEGER16" Number(Signed, 16);
+    Real2 = "MPI_REAL2" Number(Real, 2), numpy: &["e", "f2", "float16", "half"], substitute: Some(I16);
     Real4 = "MPI_REAL4" Like(F32);
     Real8 = "MPI_REAL8" Like(F64);
     Real16 = "MPI_REAL16" Opaque(16, 1);
-    Complex4 = "MPI_COMPLEX4" Numbers(2, 2);
+    Complex4 = "MPI_COMPLEX4" Number(Complex, 4), substitute: Some(I32);
     Complex8 = "MPI_COMPLEX8" Like(C32);
     Complex16 = "MPI_COMPLEX16" Like(C64);
     Complex32 = "MPI_COMPLEX32" Opaque(16, 2);
     FloatInt = "MPI_FLOAT_INT" Pair(F32, Int);
     DoubleInt = "MPI_DOUBLE_INT" Pair(F64, Int);
     LongInt = "MPI_LONG_INT" Pair(Long, Int);
-    TwoInt = "MPI_2INT" Pair(Int, Int);
+    TwoInt = "MPI_2INT" Pair(Int, Int), mpi4py: Some("TWOINT");
     ShortInt = "MPI_SHORT_INT" Pair(Short, Int);
     LongDoubleInt = "MPI_LONG_DOUBLE_INT" Pair(LongDouble, Int);
-    TwoReal = "MPI_2REAL" Pair(Real, Real);
-    TwoDoublePrecision = "MPI_2DOUBLE_PRECISION" Pair(BaseType::DoublePrecision, BaseType::DoublePrecision);
-    TwoInteger = "MPI_2INTEGER" Pair(Integer, Integer);
-    Packed = "MPI_PACKED" Numbers(1, 1);
+    TwoReal = "MPI_2REAL" Pair(BaseType::Real, BaseType::Real), mpi4py: None;
+    TwoDoublePrecision = "MPI_2DOUBLE_PRECISION" Pair(DoublePrecision, DoublePrecision), mpi4py: None;
+    TwoInteger = "MPI_2INTEGER" Pair(Integer, Integer), mpi4py: None;
+    Packed = "MPI_PACKED" Number(Bytes, 1);
 }
 
 /// The size of C's `long double` in bytes.
@@ -181,7 +267,7 @@ impl BaseType {
 
     /// Returns the base types with a Rust name, in the order of the variants.
     pub fn all_plain() -> impl Iterator<Item = Self> {
-        Self::all().take_while(|base| *base <= Byte)
+        Self::all().take_while(|base| *base <= Self::Byte)
     }
 
     /// The number of base types.
@@ -205,7 +291,8 @@ impl BaseType {
     /// Computes [`size`](Self::size) from the components.
     const fn made_size(self) -> u64 {
         match self.row().made {
-            Numbers(size, count) | Opaque(size, count) => size * count,
+            Number(_, size) => size,
+            Opaque(size, count) => size * count,
             Like(base) => base.made_size(),
             Pair(value, index) => value.made_size() + index.made_size(),
         }
@@ -231,7 +318,8 @@ impl BaseType {
         match self.row().made {
             // 32-bit x86 aligns a `long double` of 12 bytes to 4 bytes.
             Opaque(12, _) => 4,
-            Numbers(size, _) | Opaque(size, _) => size,
+            Number(Complex, size) => size / 2,
+            Number(_, size) | Opaque(size, _) => size,
             Like(base) => base.alignment(),
             Pair(value, index) => {
                 let (value, index) = (value.alignment(), index.alignment());
@@ -245,7 +333,7 @@ impl BaseType {
     pub const fn plain(self) -> Option<Self> {
         match self.row().made {
             Like(base) => Some(base),
-            _ if self as u8 <= Byte as u8 => Some(self),
+            _ if self as u8 <= Self::Byte as u8 => Some(self),
             _ => None,
         }
     }
@@ -257,8 +345,65 @@ impl BaseType {
     /// assert_eq!(BaseType::I32.c_name(), Some("int32_t"));
     /// assert_eq!(BaseType::C64.c_name(), None);
     /// ```
-    pub fn c_name(self) -> Option<&'static str> {
-        IN_C.iter().find(|(name, base)| *base == self && *name != "_Bool").map(|(name, _)| *name)
+    pub const fn c_name(self) -> Option<&'static str> {
+        self.row().c
+    }
+
+    /// Returns the type in Rust that rsmpi transfers as the same bytes; `None` if there is none.
+    pub const fn rust_type(self) -> Option<&'static str> {
+        match self.plain() {
+            Some(plain) => Some(plain.row().rust),
+            None => None,
+        }
+    }
+
+    /// Returns the name in mpi4py's module `MPI`; `None` for pairs of Fortran.
+    pub const fn mpi4py_name(self) -> Option<&'static str> {
+        self.row().mpi4py
+    }
+
+    /// Returns the names of numpy's dtypes for this base type, without lengths and byte orders.
+    pub const fn numpy_names(self) -> &'static [&'static str] {
+        self.row().numpy
+    }
+
+    /// Returns the kind of number, `None` for pairs and for formats of the C compiler.
+    pub const fn number_kind(self) -> Option<NumberKind> {
+        match self.row().made {
+            Number(kind, _) => Some(kind),
+            Like(base) => base.number_kind(),
+            Opaque(..) | Pair(..) => None,
+        }
+    }
+
+    /// Returns the base type for a number of this kind and size in bytes, under its Rust name if there is one.
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, NumberKind};
+    /// assert_eq!(BaseType::of_number(NumberKind::Real, 8), Some(BaseType::F64));
+    /// assert_eq!(BaseType::of_number(NumberKind::Real, 2), Some(BaseType::Real2));
+    /// ```
+    pub fn of_number(kind: NumberKind, size: u64) -> Option<Self> {
+        let is_it = |row: &&Row| matches!(row.made, Number(of, bytes) if of == kind && bytes == size);
+        TABLE.iter().find(is_it).map(|row| row.base)
+    }
+
+    /// Returns the base type for Fortran's type of this kind and size in bytes. Default kinds have the names
+    /// without a number.
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, NumberKind};
+    /// assert_eq!(BaseType::of_fortran(NumberKind::Real, 8), Some(BaseType::DoublePrecision));
+    /// ```
+    pub fn of_fortran(kind: NumberKind, size: u64) -> Option<Self> {
+        let is_it = |row: &&Row| row.fortran == Some(kind) && row.base.size() == size;
+        TABLE.iter().find(is_it).map(|row| row.base)
+    }
+
+    /// Returns a base type of as many bytes that MPICH and Open MPI have in C and in Fortran: itself, or what
+    /// stands for it.
+    pub fn portable(self) -> Self {
+        self.row().substitute.unwrap_or(self)
     }
 
     /// Returns the value and the index of a pair (MPI 4.1 section 6.9.4), each with its offset in bytes.
@@ -282,11 +427,10 @@ impl BaseType {
                 (Some(value), Some(index)) => Some(value + index),
                 _ => None,
             },
-            _ => Some(match self {
-                Self::Long | Self::UnsignedLong => 4,
-                Self::WChar => 2,
-                _ => self.size(),
-            }),
+            _ => match self.row().external {
+                None => Some(self.size()),
+                external => external,
+            },
         }
     }
 
@@ -354,43 +498,15 @@ impl FromStr for BaseType {
     type Err = UnknownBaseType;
 
     fn from_str(name: &str) -> Result<Self, UnknownBaseType> {
-        // The standard has two names for this one (MPI 4.1 table 3.2).
-        let name = if name == "MPI_LONG_LONG" { "MPI_LONG_LONG_INT" } else { name };
-        let named = |row: &&Row| row.name == name || row.mpi_name == name;
-        let in_c = || IN_C.iter().find(|(known, _)| *known == name).map(|(_, base)| *base);
-        TABLE.iter().find(named).map(|row| row.base).or_else(in_c).ok_or(UnknownBaseType)
+        if name == "size_t" {
+            return Ok(if size_of::<usize>() == 8 { Self::UnsignedLong } else { Self::Unsigned });
+        }
+        let is_named = |row: &&Row| {
+            row.name == name || row.mpi_name == name || row.c == Some(name) || row.aliases.contains(&name)
+        };
+        TABLE.iter().find(is_named).map(|row| row.base).ok_or(UnknownBaseType)
     }
 }
-
-/// Names in C that are not names in Rust or MPI (MPI 4.1 table 3.2).
-const IN_C: [(&str, BaseType); 26] = [
-    ("char", BaseType::Char),
-    ("signed char", BaseType::SignedChar),
-    ("unsigned char", BaseType::UnsignedChar),
-    ("short", Short),
-    ("unsigned short", BaseType::UnsignedShort),
-    ("int", Int),
-    ("unsigned", BaseType::Unsigned),
-    ("unsigned int", BaseType::Unsigned),
-    ("long", Long),
-    ("unsigned long", BaseType::UnsignedLong),
-    ("long long", BaseType::LongLong),
-    ("unsigned long long", BaseType::UnsignedLongLong),
-    ("float", F32),
-    ("double", F64),
-    ("long double", LongDouble),
-    ("wchar_t", BaseType::WChar),
-    ("_Bool", Bool),
-    ("int8_t", I8),
-    ("int16_t", I16),
-    ("int32_t", I32),
-    ("int64_t", I64),
-    ("uint8_t", U8),
-    ("uint16_t", U16),
-    ("uint32_t", U32),
-    ("uint64_t", U64),
-    ("size_t", if size_of::<usize>() == 8 { BaseType::UnsignedLong } else { BaseType::Unsigned }),
-];
 
 #[cfg(test)]
 mod tests {
@@ -405,10 +521,29 @@ mod tests {
             assert_eq!(alloc::format!("{base:?}"), base.variant_name());
         }
         assert_eq!(BaseType::all_plain().count(), 14);
-        assert_eq!("double".parse(), Ok(F64));
+        assert_eq!("double".parse(), Ok(BaseType::F64));
         assert_eq!("unsigned long".parse(), Ok(BaseType::UnsignedLong));
         assert_eq!("MPI_LONG_LONG".parse(), Ok(BaseType::LongLong));
         assert_eq!("doubles".parse::<BaseType>(), Err(UnknownBaseType));
+    }
+
+    #[test]
+    fn no_two_rows_have_a_name_in_common() {
+        let names = |row: &Row| [&[row.name, row.mpi_name], row.aliases, row.c.as_slice()].concat();
+        let numpy = |row: &Row| row.numpy.to_vec();
+        let mpi4py = |row: &Row| row.mpi4py.into_iter().collect();
+        let all: [&dyn Fn(&Row) -> alloc::vec::Vec<&'static str>; 3] = [&names, &numpy, &mpi4py];
+        for names in all {
+            for (i, row) in TABLE.iter().enumerate() {
+                for name in names(row) {
+                    let other = TABLE[..i].iter().find(|before| names(before).contains(&name));
+                    assert!(other.is_none(), "{name}: {} and {}", row.variant, other.unwrap().variant);
+                }
+            }
+        }
+        let by_fortran = |base: BaseType| Some(BaseType::of_fortran(base.row().fortran?, base.size()));
+        assert!(BaseType::all().all(|base| by_fortran(base).is_none_or(|found| found == Some(base))));
+        assert!(BaseType::all().all(|base| base.portable().size() == base.size()));
     }
 
     #[test]

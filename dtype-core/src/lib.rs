@@ -50,7 +50,7 @@ mod split;
 mod tree;
 mod type_map;
 
-pub use base_type::{BaseType, UnknownBaseType};
+pub use base_type::{BaseType, NumberKind, UnknownBaseType};
 pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weighting};
 pub use error::Error;
 pub use gcd::gcd;

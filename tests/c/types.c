@@ -34,108 +34,11 @@ void c_maxloc(MPI_Op *op) { *op = MPI_MAXLOC; }
 /* The size of a handle in bytes. */
 int c_width(void) { return sizeof(MPI_Datatype); }
 
-/* The predefined datatype of a name; MPI_DATATYPE_NULL where the library does not have it. */
+/* The predefined datatype of a name; MPI_DATATYPE_NULL where the library does not have it. The names are those
+   of the table of base types. */
 void c_named(const char *name, MPI_Datatype *type) {
 #define IS(handle) if (strcmp(name, #handle) == 0) return (void)(*type = handle)
-    IS(MPI_INT8_T);
-    IS(MPI_INT16_T);
-    IS(MPI_INT32_T);
-    IS(MPI_INT64_T);
-    IS(MPI_UINT8_T);
-    IS(MPI_UINT16_T);
-    IS(MPI_UINT32_T);
-    IS(MPI_UINT64_T);
-    IS(MPI_FLOAT);
-    IS(MPI_DOUBLE);
-    IS(MPI_C_BOOL);
-    IS(MPI_C_FLOAT_COMPLEX);
-    IS(MPI_C_DOUBLE_COMPLEX);
-    IS(MPI_BYTE);
-    IS(MPI_CHAR);
-    IS(MPI_SIGNED_CHAR);
-    IS(MPI_SHORT);
-    IS(MPI_INT);
-    IS(MPI_LONG);
-    IS(MPI_LONG_LONG_INT);
-    IS(MPI_UNSIGNED_CHAR);
-    IS(MPI_UNSIGNED_SHORT);
-    IS(MPI_UNSIGNED);
-    IS(MPI_UNSIGNED_LONG);
-    IS(MPI_UNSIGNED_LONG_LONG);
-    IS(MPI_LONG_DOUBLE);
-    IS(MPI_WCHAR);
-    IS(MPI_AINT);
-    IS(MPI_OFFSET);
-    IS(MPI_COUNT);
-    IS(MPI_C_COMPLEX);
-    IS(MPI_C_LONG_DOUBLE_COMPLEX);
-    IS(MPI_CHARACTER);
-    IS(MPI_LOGICAL);
-    IS(MPI_INTEGER);
-    IS(MPI_REAL);
-    IS(MPI_DOUBLE_PRECISION);
-    IS(MPI_COMPLEX);
-    IS(MPI_DOUBLE_COMPLEX);
-    IS(MPI_INTEGER1);
-    IS(MPI_INTEGER2);
-    IS(MPI_INTEGER4);
-    IS(MPI_INTEGER8);
-    IS(MPI_REAL4);
-    IS(MPI_REAL8);
-    IS(MPI_COMPLEX8);
-    IS(MPI_COMPLEX16);
-    IS(MPI_FLOAT_INT);
-    IS(MPI_DOUBLE_INT);
-    IS(MPI_LONG_INT);
-    IS(MPI_2INT);
-    IS(MPI_SHORT_INT);
-    IS(MPI_LONG_DOUBLE_INT);
-    IS(MPI_2REAL);
-    IS(MPI_2DOUBLE_PRECISION);
-    IS(MPI_2INTEGER);
-    IS(MPI_PACKED);
-#ifdef MPI_LOGICAL1
-    IS(MPI_LOGICAL1);
-#endif
-#ifdef MPI_LOGICAL2
-    IS(MPI_LOGICAL2);
-#endif
-#ifdef MPI_LOGICAL4
-    IS(MPI_LOGICAL4);
-#endif
-#ifdef MPI_LOGICAL8
-    IS(MPI_LOGICAL8);
-#endif
-#ifdef MPI_LOGICAL16
-    IS(MPI_LOGICAL16);
-#endif
-#ifdef MPI_INTEGER16
-    IS(MPI_INTEGER16);
-#endif
-#ifdef MPI_REAL2
-    IS(MPI_REAL2);
-#endif
-#ifdef MPI_REAL16
-    IS(MPI_REAL16);
-#endif
-#ifdef MPI_COMPLEX4
-    IS(MPI_COMPLEX4);
-#endif
-#ifdef MPI_COMPLEX32
-    IS(MPI_COMPLEX32);
-#endif
-#ifdef MPI_CXX_BOOL
-    IS(MPI_CXX_BOOL);
-#endif
-#ifdef MPI_CXX_FLOAT_COMPLEX
-    IS(MPI_CXX_FLOAT_COMPLEX);
-#endif
-#ifdef MPI_CXX_DOUBLE_COMPLEX
-    IS(MPI_CXX_DOUBLE_COMPLEX);
-#endif
-#ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
-    IS(MPI_CXX_LONG_DOUBLE_COMPLEX);
-#endif
+#include "names.h"
     *type = MPI_DATATYPE_NULL;
 }
 

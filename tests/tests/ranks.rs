@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use dtype_core::BaseType;
 use xtask::launch::{self, Finished};
 
 fn start(name: &str, ranks: usize) -> Finished {
@@ -30,10 +31,15 @@ fn spy() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mpicc = launch::mpicc();
-        let library = launch::folder(env!("CARGO_TARGET_TMPDIR")).expect("it can be made").join("libspy.so");
+        let folder = launch::folder(env!("CARGO_TARGET_TMPDIR")).expect("it can be made");
+        let library = folder.join("libspy.so");
+        let names = BaseType::all().map(BaseType::mpi_name);
+        let names: String = names.map(|name| format!("#ifdef {name}\nIS({name});\n#endif\n")).collect();
+        std::fs::write(folder.join("names.h"), names).expect("it can be written");
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
         let mut command = Command::new(&mpicc);
-        command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]).arg(&library);
+        command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I"]).arg(&folder);
+        command.arg("-o").arg(&library);
         command.args(["count.c", "spy.c", "types.c"].map(|file| own.join(file)));
         let output = command.output().unwrap_or_else(|error| panic!("{mpicc}: {error}"));
         assert!(output.status.success(), "{mpicc}: {}", String::from_utf8_lossy(&output.stderr));

@@ -28,11 +28,11 @@ impl Emitted<'_> {
     /// Returns the program with predefined datatypes that all MPI libraries have in all languages, of the
     /// same bytes. The comment names those that are replaced.
     pub(super) fn portable(mut self) -> Self {
-        let mut replaced: Vec<BaseType> = self.bases().filter(|base| portable(*base) != *base).collect();
+        let mut replaced: Vec<BaseType> = self.bases().filter(|base| base.portable() != *base).collect();
         replaced.sort_unstable();
         replaced.dedup();
         for base in replaced {
-            let names = [base, portable(base)].map(BaseType::mpi_name);
+            let names = [base, base.portable()].map(BaseType::mpi_name);
             let [name, other] = names;
             self.comment.push_str(
                 &["\nNot all MPI libraries have ", name, ", so ", other, " stands for it."].concat(),
@@ -41,7 +41,7 @@ impl Emitted<'_> {
         let Program { steps, result } = &mut self.program;
         for oldtype in steps.iter_mut().flat_map(oldtypes).chain([result]) {
             if let OldType::Base(base) = oldtype {
-                *base = portable(*base);
+                *base = base.portable();
             }
         }
         self
@@ -66,19 +66,6 @@ impl Emitted<'_> {
             OldType::Base(base) => Some(*base),
             OldType::Step(_) => None,
         })
-    }
-}
-
-/// Returns the predefined datatype that stands for one which MPICH or Open MPI lacks in C or in Fortran.
-/// Both have the same size.
-fn portable(base: BaseType) -> BaseType {
-    match base {
-        BaseType::Logical1 => BaseType::Bool,
-        BaseType::Logical2 | BaseType::Real2 => BaseType::I16,
-        BaseType::Logical4 => BaseType::Logical,
-        BaseType::Logical8 => BaseType::I64,
-        BaseType::Complex4 => BaseType::I32,
-        base => base,
     }
 }
 

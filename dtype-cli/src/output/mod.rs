@@ -102,7 +102,7 @@ impl Answer<'_> {
             Format::FortranMpi => fortran::write(&mut text, &self.emitted()?.portable(), &fortran::OLD)?,
             Format::Python => {
                 let emitted = self.emitted()?.portable();
-                if let Some(base) = emitted.bases().find(|base| !python::is_named(*base)) {
+                if let Some(base) = emitted.bases().find(|base| base.mpi4py_name().is_none()) {
                     bail!(no_name("mpi4py", base));
                 }
                 python::write(&mut text, &emitted)?;
@@ -110,7 +110,7 @@ impl Answer<'_> {
             Format::Rust => rust::write(&mut text, &self.emitted()?, tree)?,
             Format::Rsmpi => {
                 let emitted = self.emitted()?;
-                if let Some(base) = emitted.bases().find(|base| rsmpi::type_of(*base).is_none()) {
+                if let Some(base) = emitted.bases().find(|base| base.rust_type().is_none()) {
                     bail!(no_name("rsmpi", base));
                 }
                 rsmpi::write(&mut text, &emitted)?;

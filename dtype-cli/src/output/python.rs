@@ -108,16 +108,7 @@ fn of(oldtype: OldType) -> String {
     }
 }
 
-/// Returns `true` if mpi4py has a name for a predefined datatype. Fortran's pairs have none.
-pub(super) fn is_named(base: BaseType) -> bool {
-    !matches!(base, BaseType::TwoReal | BaseType::TwoDoublePrecision | BaseType::TwoInteger)
-}
-
-/// Returns mpi4py's name of a predefined datatype. Python names cannot begin with a digit.
+/// Returns mpi4py's name of a predefined datatype.
 fn of_base(base: BaseType) -> String {
-    match base {
-        BaseType::LongLong => "MPI.LONG_LONG".to_owned(),
-        BaseType::TwoInt => "MPI.TWOINT".to_owned(),
-        _ => format!("MPI.{}", base.mpi_name().trim_start_matches("MPI_")),
-    }
+    format!("MPI.{}", base.mpi4py_name().unwrap_or("?"))
 }

@@ -6,16 +6,6 @@ use dtype_core::{BaseType, OldType, Step};
 
 use super::emitted::{Emitted, numbers, wrapped};
 
-/// Returns the Rust type whose predefined datatype in rsmpi has the same values as `base`.
-pub(super) fn type_of(base: BaseType) -> Option<&'static str> {
-    match base.plain()? {
-        BaseType::Byte => Some("u8"),
-        BaseType::C32 => Some("num_complex::Complex32"),
-        BaseType::C64 => Some("num_complex::Complex64"),
-        plain => Some(plain.name()),
-    }
-}
-
 /// Writes a module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, measure, .. } = emitted;
@@ -162,5 +152,5 @@ fn as_reference(oldtype: OldType) -> String {
 }
 
 fn of_base(base: BaseType) -> String {
-    format!("{}::equivalent_datatype()", type_of(base).unwrap_or("?"))
+    format!("{}::equivalent_datatype()", base.rust_type().unwrap_or("?"))
 }

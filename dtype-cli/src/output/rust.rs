@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Result, bail};
 use dtype_core::{BaseType, Bounds, Run, TypeTree};
 
-use super::{emitted::Emitted, rsmpi::type_of};
+use super::emitted::Emitted;
 use crate::record::Record;
 
 /// The largest number of fields, or of pieces of an array, that are written.
@@ -19,7 +19,7 @@ const MOST: usize = 200;
 /// struct.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, tree: &TypeTree) -> Result<()> {
     let Emitted { name, bounds, record, .. } = *emitted;
-    if let Some(base) = emitted.bases().find(|base| type_of(*base).is_none()) {
+    if let Some(base) = emitted.bases().find(|base| base.rust_type().is_none()) {
         bail!(
             "Rust has no type for {} that MPI carries; write the datatype in another language",
             base.mpi_name()
@@ -119,7 +119,7 @@ fn structure(runs: &[Run], bounds: Bounds, record: Option<&Record>) -> Option<St
         if i64::try_from((end as u64).next_multiple_of(alignment as u64)).ok()? != piece.at {
             pad(&mut fields, piece.at - end);
         }
-        let element = type_of(piece.base)?;
+        let element = piece.base.rust_type()?;
         let type_name = match piece.count {
             None => element.to_owned(),
             Some(count) => format!("[{element}; {count}]"),
@@ -313,7 +313,7 @@ fn nest(tree: &TypeTree, extent: i64) -> Option<ArrayPart> {
         (at, outer) = (at % stride, stride);
     }
     let pieces = vec![format!("[{}]", indices.join(", "))];
-    (at == 0).then_some(ArrayPart { element: type_of(base)?, dimensions, pieces })
+    (at == 0).then_some(ArrayPart { element: base.rust_type()?, dimensions, pieces })
 }
 
 /// Returns the pieces of a one-dimensional array.
@@ -338,7 +338,7 @@ fn list(runs: &[Run], extent: i64) -> Option<ArrayPart> {
             _ => return None,
         });
     }
-    Some(ArrayPart { element: type_of(base)?, dimensions: vec![extent / element], pieces })
+    Some(ArrayPart { element: base.rust_type()?, dimensions: vec![extent / element], pieces })
 }
 
 impl ArrayPart {

@@ -9,7 +9,7 @@ use std::os::raw::{c_char, c_int};
 use ::mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 use dtype_core::{
     ArgumentReader, ArrayOrder, BaseType, Bounds, ConstructorKind, Datatype, Distributed, Distribution,
-    TypeTree,
+    NumberKind, TypeTree,
 };
 
 use super::contents::Contents;
@@ -83,9 +83,9 @@ pub fn tree_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<(Ty
     }
     let tree = match combiner.0 {
         b'n' => named(mpi, datatype)?,
-        b'R' => number(mpi, datatype, Some(BaseType::F64))?,
-        b'C' => number(mpi, datatype, Some(BaseType::C64))?,
-        b'N' => number(mpi, datatype, Some(BaseType::I64))?,
+        b'R' => number(mpi, datatype, Some(NumberKind::Real))?,
+        b'C' => number(mpi, datatype, Some(NumberKind::Complex))?,
+        b'N' => number(mpi, datatype, Some(NumberKind::Signed))?,
         b'p' => value_index(&Arguments::of(mpi, datatype, numbers, level + 1)?)?,
         _ => {
             return Err(refused(
@@ -173,25 +173,17 @@ fn named(mpi: &Usable, datatype: MPI_Datatype) -> Result<TypeTree, Error> {
         return Ok(TypeTree::Leaf(base));
     }
     // An option of the Fortran compiler can make the Fortran types of an MPI library larger.
-    number(mpi, datatype, base.plain())
+    number(mpi, datatype, base.number_kind())
 }
 
-/// Returns the leaf for a number of the same kind as this base type. The number has the datatype's size in
-/// this library.
-fn number(mpi: &Usable, datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Error> {
-    const KINDS: [&[BaseType]; 4] = [
-        &[BaseType::I8, BaseType::I16, BaseType::I32, BaseType::I64, BaseType::Integer16],
-        &[BaseType::U8, BaseType::U16, BaseType::U32, BaseType::U64],
-        &[BaseType::Real2, BaseType::F32, BaseType::F64],
-        &[BaseType::Complex4, BaseType::C32, BaseType::C64],
-    ];
+/// Returns the leaf for a number of this kind. The number has the datatype's size in this library.
+fn number(mpi: &Usable, datatype: MPI_Datatype, kind: Option<NumberKind>) -> Result<TypeTree, Error> {
     // SAFETY: 1.
     let size = unsafe { size(mpi, datatype) }?;
-    let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
-    let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
+    let base = kind.zip(size.try_into().ok()).and_then(|(kind, size)| BaseType::of_number(kind, size));
     // There are two kinds of 16-byte reals, and MPI does not tell which kind a datatype has.
     let unknown = || refused(mpi, datatype, "its size does not determine its Fortran type");
-    base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
+    base.map(TypeTree::Leaf).ok_or_else(unknown)
 }
 
 /// Returns an error that names the datatype.

@@ -1,6 +1,6 @@
 //! The predefined datatypes of a language's base types, as debug information describes them.
 
-use dtype_core::BaseType;
+use dtype_core::{BaseType, NumberKind};
 use gimli::constants as dw;
 
 use crate::record::Language;
@@ -24,68 +24,45 @@ pub(super) fn base_type(
 /// Returns the predefined datatype that a name implies. The name is that of a base type, or of a `typedef`
 /// such as `int32_t` or `MPI_Aint`.
 pub(super) fn by_name(name: &str) -> Option<BaseType> {
-    Some(match name {
-        "MPI_Aint" => BaseType::Aint,
-        "MPI_Offset" => BaseType::Offset,
-        "MPI_Count" => BaseType::Count,
-        "byte" | "BYTE" => return None,
-        "char32_t" => BaseType::U32,
-        "char16_t" => BaseType::U16,
-        "char8_t" => BaseType::U8,
-        "long int" => BaseType::Long,
-        "short int" => BaseType::Short,
-        "long long int" => BaseType::LongLong,
-        "long unsigned int" => BaseType::UnsignedLong,
-        "short unsigned int" => BaseType::UnsignedShort,
-        "long long unsigned int" => BaseType::UnsignedLongLong,
-        "complex float" | "_Complex float" => BaseType::C32,
-        "complex double" | "_Complex double" => BaseType::C64,
-        "complex long double" | "_Complex long double" => BaseType::CLongDoubleComplex,
-        _ => name.parse().ok()?,
-    })
+    match name {
+        // A program's `byte` is a type of its own.
+        "byte" => None,
+        // The datatypes of MPI's own types have their names.
+        "MPI_Aint" | "MPI_Offset" | "MPI_Count" => name.to_ascii_uppercase().parse().ok(),
+        _ => name.parse().ok(),
+    }
 }
 
 fn by_encoding(name: &str, encoding: gimli::DwAte, size: u64) -> Option<BaseType> {
-    Some(match (encoding, size) {
-        (dw::DW_ATE_float, 4) => BaseType::F32,
-        (dw::DW_ATE_float, 8) => BaseType::F64,
-        (dw::DW_ATE_complex_float, 8) => BaseType::C32,
-        (dw::DW_ATE_complex_float, 16) => BaseType::C64,
+    match kind(encoding)? {
         // clang's name for the complex type of `long double`.
-        (dw::DW_ATE_complex_float, _) if name == "complex" => BaseType::CLongDoubleComplex,
-        (dw::DW_ATE_boolean, 1) => BaseType::Bool,
-        (dw::DW_ATE_signed | dw::DW_ATE_signed_char, 1) => BaseType::I8,
-        (dw::DW_ATE_signed, 2) => BaseType::I16,
-        (dw::DW_ATE_signed, 4) => BaseType::I32,
-        (dw::DW_ATE_signed, 8) => BaseType::I64,
-        (dw::DW_ATE_unsigned | dw::DW_ATE_unsigned_char | dw::DW_ATE_UTF, 1) => BaseType::U8,
-        (dw::DW_ATE_unsigned | dw::DW_ATE_UTF, 2) => BaseType::U16,
-        (dw::DW_ATE_unsigned | dw::DW_ATE_UTF, 4) => BaseType::U32,
-        (dw::DW_ATE_unsigned, 8) => BaseType::U64,
-        _ => return None,
-    })
+        NumberKind::Complex if name == "complex" && size > 16 => Some(BaseType::CLongDoubleComplex),
+        kind => BaseType::of_number(kind, size).filter(|base| base.plain().is_some()),
+    }
 }
 
-/// Returns the predefined datatype of a Fortran type. Default kinds have the names without a number.
+/// Returns the predefined datatype of a Fortran type.
 fn in_fortran(name: &str, encoding: gimli::DwAte, size: u64) -> Option<BaseType> {
-    Some(match (encoding, size) {
-        (dw::DW_ATE_signed, 1) => BaseType::Integer1,
-        (dw::DW_ATE_signed, 2) => BaseType::Integer2,
-        (dw::DW_ATE_signed, 4) => BaseType::Integer,
-        (dw::DW_ATE_signed, 8) => BaseType::Integer8,
-        (dw::DW_ATE_float, 4) => BaseType::Real,
-        (dw::DW_ATE_float, 8) => BaseType::DoublePrecision,
-        (dw::DW_ATE_float, 16) if name.contains("16") => BaseType::Real16,
-        (dw::DW_ATE_float, 16) => BaseType::LongDouble,
-        (dw::DW_ATE_complex_float, 8) => BaseType::Complex,
-        (dw::DW_ATE_complex_float, 16) => BaseType::DoubleComplex,
-        (dw::DW_ATE_complex_float, 32) if name.contains("16") => BaseType::Complex32,
-        (dw::DW_ATE_complex_float, 32) => BaseType::CLongDoubleComplex,
-        (dw::DW_ATE_boolean, 1) => BaseType::Logical1,
-        (dw::DW_ATE_boolean, 2) => BaseType::Logical2,
-        (dw::DW_ATE_boolean, 4) => BaseType::Logical,
-        (dw::DW_ATE_boolean, 8) => BaseType::Logical8,
-        (dw::DW_ATE_unsigned | dw::DW_ATE_unsigned_char | dw::DW_ATE_ASCII, 1) => BaseType::Character,
+    let is_quadruple = name.contains("16");
+    match (kind(encoding)?, size) {
+        (NumberKind::Real, 16) if is_quadruple => Some(BaseType::Real16),
+        (NumberKind::Real, 16) => Some(BaseType::LongDouble),
+        (NumberKind::Complex, 32) if is_quadruple => Some(BaseType::Complex32),
+        (NumberKind::Complex, 32) => Some(BaseType::CLongDoubleComplex),
+        (NumberKind::Unsigned, size) => BaseType::of_fortran(NumberKind::Character, size),
+        (kind, size) => BaseType::of_fortran(kind, size),
+    }
+}
+
+/// Returns the kind of number that an encoding means.
+fn kind(encoding: gimli::DwAte) -> Option<NumberKind> {
+    Some(match encoding {
+        dw::DW_ATE_float => NumberKind::Real,
+        dw::DW_ATE_complex_float => NumberKind::Complex,
+        dw::DW_ATE_boolean => NumberKind::Logical,
+        dw::DW_ATE_signed | dw::DW_ATE_signed_char => NumberKind::Signed,
+        dw::DW_ATE_unsigned | dw::DW_ATE_unsigned_char | dw::DW_ATE_UTF => NumberKind::Unsigned,
+        dw::DW_ATE_ASCII => NumberKind::Character,
         _ => return None,
     })
 }
