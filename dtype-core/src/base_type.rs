@@ -376,7 +376,8 @@ impl BaseType {
         }
     }
 
-    /// Returns the base type for a number of this kind and size in bytes, under its Rust name if there is one.
+    /// Returns the base type for a number of this kind and size in bytes, under its Rust name if there is
+    /// one.
     ///
     /// ```
     /// use dtype_core::{BaseType, NumberKind};

@@ -19,7 +19,8 @@ pub(crate) enum Moves {
 pub(crate) struct Lists {
     lists: Box<[Listed]>,
     long: Box<[Span]>,
-    /// `true` if the blocks are far from one another, and all iterations together touch more memory than is near.
+    /// `true` if the blocks are far from one another, and all iterations together touch more memory than is
+    /// near.
     is_far: bool,
 }
 
@@ -96,8 +97,8 @@ impl Moves {
     /// The size in bytes of the longest block that is listed. Longer blocks are copied one by one.
     pub const LONGEST: usize = 128;
     /// The size in bytes of memory that is near. If all iterations touch more, memory is fetched ahead: a
-    /// processor foresees where an instruction of a loop by hand reads next, but here one instruction reads at
-    /// all places of a list.
+    /// processor foresees where an instruction of a loop by hand reads next, but here one instruction reads
+    /// at all places of a list.
     const FETCHED: usize = 2 << 20;
     /// The least number of blocks for which a call for each iteration is worth it.
     const WORTH_FETCHING: usize = 16;
@@ -106,8 +107,8 @@ impl Moves {
 }
 
 impl Lists {
-    /// Lists `blocks`, which are copied in each of `runs` iterations, and touch `lines` bytes of cache lines in
-    /// each. Returns `None` if an offset does not fit into 32 bits.
+    /// Lists `blocks`, which are copied in each of `runs` iterations, and touch `lines` bytes of cache
+    /// lines in each. Returns `None` if an offset does not fit into 32 bits.
     pub fn of(blocks: &[Span], runs: usize, lines: usize) -> Option<Self> {
         let (mut lists, mut long) = (Vec::new(), Vec::new());
         let mut bytes = 0;

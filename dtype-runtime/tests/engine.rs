@@ -736,8 +736,8 @@ fn records_are_copied_from_every_nest() {
     }
 }
 
-/// Copies blocks of one size and of two sizes whose cache lines together are larger than any second-level cache, so
-/// that the next ones are fetched meanwhile.
+/// Copies blocks of one size and of two sizes whose cache lines together are larger than a second-level
+/// cache, so that the next ones are fetched meanwhile.
 #[test]
 fn lists_of_blocks_that_are_far_from_one_another_are_copied() {
     let places: Vec<i64> = (0..40).map(|i| i * 640 + i * i % 7 * 8).collect();

@@ -34,8 +34,8 @@ void c_maxloc(MPI_Op *op) { *op = MPI_MAXLOC; }
 /* The size of a handle in bytes. */
 int c_width(void) { return sizeof(MPI_Datatype); }
 
-/* The predefined datatype of a name; MPI_DATATYPE_NULL where the library does not have it. The names are those
-   of the table of base types. */
+/* The predefined datatype of a name; MPI_DATATYPE_NULL where the library does not have it. The names are
+   those of the table of base types. */
 void c_named(const char *name, MPI_Datatype *type) {
 #define IS(handle) if (strcmp(name, #handle) == 0) return (void)(*type = handle)
 #include "names.h"

@@ -312,9 +312,9 @@ fn is_whole(of: &ValueType, size: usize) -> bool {
     size.checked_rem(of.facts.wire_size).unwrap_or(size) == 0
 }
 
-/// Passes a message to `make`. `values` is the type of its plain values, if it has any: then `make` gets their
-/// packed bytes, to which the transferred bytes are converted if they differ. Otherwise it gets a message in the
-/// format of messages.
+/// Passes a message to `make`. `values` is the type of its plain values, if it has any: then `make` gets
+/// their packed bytes, to which the transferred bytes are converted if they differ. Otherwise it gets a
+/// message in the format of messages.
 fn packed<R>(
     values: Option<&'static ValueType>,
     message: Message<'_>,

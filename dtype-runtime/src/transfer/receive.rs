@@ -324,8 +324,8 @@ enum Memory {
 }
 
 impl Found {
-    /// Waits for a message, and receives it: see [`receive`](Self::receive). The error handler is replaced once
-    /// for both calls.
+    /// Waits for a message, and receives it: see [`receive`](Self::receive). The error handler is replaced
+    /// once for both calls.
     pub fn wait_for(
         mpi: &Usable,
         from: Address,
@@ -337,8 +337,9 @@ impl Found {
         })
     }
 
-    /// Receives a message that has been matched: into memory of its own, if that may become a `Vec` of the
-    /// alignment `kept`. This is the memory that `lend` returns for its size in bytes, if that is large enough.
+    /// Receives a message that has been matched: into memory of its own, if that may become a `Vec` of
+    /// the alignment `kept`. This is the memory that `lend` returns for its size in bytes, if that is large
+    /// enough.
     pub fn receive(
         mpi: &Usable,
         matched: Matched,
