@@ -17,7 +17,7 @@ pub(crate) enum Moves {
 /// The blocks of a node: the short blocks in lists, each of one size, and the longer blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
-    lists: Box<[Listed]>,
+    short: Box<[Listed]>,
     long: Box<[Span]>,
     /// `true` if the blocks are far from one another, and all iterations together touch more memory than is
     /// near.
@@ -130,7 +130,7 @@ impl Lists {
         let is_far = blocks.len() >= Moves::WORTH_FETCHING
             && lines > 2 * size
             && lines.saturating_mul(runs) > Moves::FETCHED;
-        Some(Self { lists: lists.into(), long: long.into(), is_far })
+        Some(Self { short: lists.into(), long: long.into(), is_far })
     }
 
     /// Copies all blocks in each of `turns`, the iterations of a loop.
@@ -140,7 +140,7 @@ impl Lists {
     /// iteration.
     #[inline]
     pub unsafe fn run<D: Direction>(&self, turns: &[Sides]) {
-        for list in &self.lists {
+        for list in &self.short {
             macro_rules! moves {
                 ($width:ty) => {
                     // SAFETY: 1 to 3 hold for each move, since it lies within a block.

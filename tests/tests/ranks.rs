@@ -34,8 +34,8 @@ fn spy() -> &'static Path {
         let folder = launch::folder(env!("CARGO_TARGET_TMPDIR")).expect("it can be made");
         let library = folder.join("libspy.so");
         let names = BaseType::all().map(BaseType::mpi_name);
-        let names: String = names.map(|name| format!("#ifdef {name}\nIS({name});\n#endif\n")).collect();
-        std::fs::write(folder.join("names.h"), names).expect("it can be written");
+        let names: Vec<_> = names.map(|name| format!("#ifdef {name}\nIS({name});\n#endif\n")).collect();
+        std::fs::write(folder.join("names.h"), names.concat()).expect("it can be written");
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
         let mut command = Command::new(&mpicc);
         command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I"]).arg(&folder);
