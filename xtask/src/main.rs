@@ -14,6 +14,7 @@ use test::{Choice, Extent};
 
 mod any_mpi;
 mod bench;
+mod changed;
 mod demo;
 mod docs;
 mod documents;
@@ -86,6 +87,10 @@ enum Task {
         /// given several times.
         #[arg(long, value_name = "STEP")]
         only: Vec<String>,
+        /// Run only the steps of CI that the files that are not committed can fail, or those of the last
+        /// commit if everything is committed.
+        #[arg(long, conflicts_with_all = ["only", "ci", "long"])]
+        changed: bool,
         /// List the steps and what they take, and run none.
         #[arg(long)]
         list: bool,
@@ -134,15 +139,15 @@ fn run(task: Task) -> Result<()> {
         Task::Docs => docs::run(),
         Task::Interpose => interpose::run(),
         Task::Package => package::run(),
-        Task::Test { mpi, ci, long, only, list } => {
+        Task::Test { mpi, ci, long, only, changed, list } => {
             let extent = if long {
                 Extent::Long
-            } else if ci {
+            } else if ci || changed {
                 Extent::Full
             } else {
                 Extent::Brief
             };
-            test::run(&Choice { libraries: mpi, extent, only, list })
+            test::run(&Choice { libraries: mpi, extent, only, changed, list })
         }
     }
 }

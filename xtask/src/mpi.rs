@@ -27,6 +27,15 @@ pub(crate) struct Library {
     variables: Vec<(&'static str, OsString)>,
 }
 
+#[cfg(test)]
+impl Library {
+    /// Returns a library that is not there, for tests of the steps' names.
+    pub(crate) fn unnamed() -> Self {
+        let (mpicc, mpiexec) = (String::new(), String::new());
+        Self { name: "none", version: "None 1.0".to_owned(), mpicc, mpiexec, variables: Vec::new() }
+    }
+}
+
 /// An MPI library as it is found on a machine.
 struct Known {
     name: &'static str,

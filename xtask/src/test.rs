@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, any_mpi, docs, house, mpi, nodes::Nodes, uncalled};
+use crate::{Libraries, any_mpi, changed, docs, house, mpi, nodes::Nodes, uncalled};
 
 /// The extent of a run. Each includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,8 @@ pub(crate) struct Choice {
     pub(crate) extent: Extent,
     /// The names of the steps to run. If empty, all steps are run.
     pub(crate) only: Vec<String>,
+    /// `true` to run only the steps for what has changed.
+    pub(crate) changed: bool,
     /// `true` to list the steps instead of running them.
     pub(crate) list: bool,
 }
@@ -68,6 +70,10 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     let started = Instant::now();
     let libraries = mpi::set_up(&sh, choice.libraries)?;
     let mut steps = steps(&libraries, choice.extent);
+    if choice.changed {
+        let wanted = changed::steps(&sh)?;
+        steps.retain(|step| wanted.iter().any(|name| step.is(name)));
+    }
     if !choice.only.is_empty() {
         if let Some(name) = choice.only.iter().find(|name| !steps.iter().any(|step| step.is(name))) {
             let all: Vec<_> = steps.iter().map(|step| &*step.name).collect();
@@ -393,6 +399,14 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         steps.extend(long_steps(libraries));
     }
     steps
+}
+
+/// Returns the names of the steps of CI, without the libraries.
+#[cfg(test)]
+pub(crate) fn names() -> Vec<String> {
+    let libraries = [mpi::Library::unnamed()];
+    let all = steps(&libraries, Extent::Full).into_iter();
+    all.map(|step| step.name.split('@').next().unwrap_or_default().to_owned()).collect()
 }
 
 /// Returns the steps with an MPI library, the i-th one.
