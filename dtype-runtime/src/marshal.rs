@@ -4,7 +4,7 @@
 //! The nodes of a tree are written one after another, children before their parents, with `serde` and
 //! `postcard`. So reading needs no recursion, however deep the tree is.
 
-use dtype_core::{BaseType, Bounds, TypeTree};
+use dtype_core::{Bounds, TypeTree};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -26,8 +26,8 @@ const VERSION: u8 = 1;
 /// A node of the tree. Its children precede it.
 #[derive(Serialize, Deserialize)]
 enum Node {
-    /// The position of the base type among all base types.
-    Leaf(u8),
+    /// The name of a base type.
+    Leaf(String),
     Vector {
         count: u64,
         stride: i64,
@@ -55,7 +55,7 @@ enum Node {
 ///
 /// let column = TypeTree::vector(100, 800, TypeTree::Leaf(BaseType::F64));
 /// let bytes = marshal(&column, Bounds::of_extent(8))?;
-/// assert_eq!(bytes.len(), 10);
+/// assert_eq!(bytes.len(), 13);
 /// assert_eq!(unmarshal(&bytes)?, (column, Bounds::of_extent(8)));
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
@@ -105,10 +105,8 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
         }
         let mut child = || children.pop().map_or_else(|| TypeTree::structure([], []), |(tree, _)| tree);
         let tree = match node {
-            Node::Leaf(base) => {
-                let known = BaseType::all().nth(base.into());
-                let unknown = || refused(&format!("{base} is not the number of a base type"));
-                TypeTree::Leaf(known.ok_or_else(unknown)?)
+            Node::Leaf(name) => {
+                TypeTree::Leaf(name.parse().map_err(|error| refused(&format!("`{name}` is {error}")))?)
             }
             Node::Vector { count, stride } => TypeTree::vector(count, stride, child()),
             Node::Index { displacements } => TypeTree::index(displacements, child()),
@@ -134,9 +132,7 @@ fn write(tree: &TypeTree, levels: usize, nodes: &mut Vec<Node>) -> Result<(), Er
     let below = levels.checked_sub(1).ok_or_else(too_deep)?;
     tree.children().iter().try_for_each(|child| write(child, below, nodes))?;
     nodes.push(match tree {
-        TypeTree::Leaf(base) => {
-            Node::Leaf(BaseType::all().position(|known| known == *base).unwrap_or_default() as u8)
-        }
+        TypeTree::Leaf(base) => Node::Leaf(base.name().to_owned()),
         TypeTree::Vector { count, stride, .. } => Node::Vector { count: *count, stride: *stride },
         TypeTree::Index { displacements, .. } => Node::Index { displacements: displacements.clone() },
         TypeTree::IndexBucket { stride, buckets, displacements, .. } => Node::IndexBucket {
