@@ -30,6 +30,7 @@
 extern crate alloc;
 
 mod base_type;
+mod bounds;
 pub mod constant;
 mod cost;
 mod cuts;
@@ -51,13 +52,15 @@ mod tree;
 mod type_map;
 
 pub use base_type::{BaseType, NumberKind, UnknownBaseType};
+pub use bounds::Bounds;
 pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weighting};
 pub use error::Error;
 pub use gcd::gcd;
 pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{
-    ArgumentReader, ArrayOrder, Blocks, Bounds, Buckets, CallsError, Constructor, ConstructorKind, Datatype,
-    Distributed, Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension, WrittenOut,
+    Argument, ArgumentReader, ArrayOrder, Blocks, Buckets, CallsError, Constructor, ConstructorKind,
+    Datatype, Distributed, Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension,
+    WrittenOut,
 };
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};

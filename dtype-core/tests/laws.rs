@@ -856,7 +856,7 @@ fn empty_parts_are_not_built() {
                 Step::HindexedBlock { blocklength, displacements, .. } => {
                     displacements.is_empty() || *blocklength == 0
                 }
-                Step::Resized { .. } => false,
+                _ => false,
             });
             assert_eq!(is_empty, expected.is_empty(), "{text}");
             let made = program.datatype().unwrap();

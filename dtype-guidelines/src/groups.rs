@@ -2,7 +2,7 @@
 //!
 //! "The paper" is "Performance Expectations and Guidelines for MPI Derived Datatypes", 2011.
 
-use dtype_core::BaseType;
+use dtype_core::{BaseType, Constructor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -299,11 +299,11 @@ fn every(count: u64, stride: u64) -> Vec<i64> {
 
 /// Returns a struct of blocks at displacements in elements.
 fn one_each(base: BaseType, lengths: &[u64], places: &[i64]) -> Description {
-    Description::Struct {
+    Description::from(Constructor::Struct {
         blocklengths: lengths.to_vec(),
         displacements: places.iter().map(|at| at * base.size() as i64).collect(),
         oldtypes: vec![Description::Base(base); places.len()],
-    }
+    })
 }
 
 fn strided(all: &mut Vec<Group>, quick: bool) {

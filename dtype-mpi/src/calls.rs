@@ -266,6 +266,11 @@ calls! {
     MPI_Topo_test(comm: MPI_Comm, status: *mut c_int);
     MPI_Type_commit(datatype: *mut MPI_Datatype);
     MPI_Type_contiguous(count: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype);
+    MPI_Type_create_darray(
+        size: c_int, rank: c_int, ndims: c_int, gsizes: *const c_int, distribs: *const c_int,
+        dargs: *const c_int, psizes: *const c_int, order: c_int, oldtype: MPI_Datatype,
+        newtype: *mut MPI_Datatype
+    );
     MPI_Type_create_hindexed(
         count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const MPI_Aint,
         oldtype: MPI_Datatype, newtype: *mut MPI_Datatype
@@ -276,6 +281,10 @@ calls! {
     );
     MPI_Type_create_hvector(
         count: c_int, blocklength: c_int, stride: MPI_Aint, oldtype: MPI_Datatype,
+        newtype: *mut MPI_Datatype
+    );
+    MPI_Type_create_indexed_block(
+        count: c_int, blocklength: c_int, displacements: *const c_int, oldtype: MPI_Datatype,
         newtype: *mut MPI_Datatype
     );
     MPI_Type_create_keyval(
@@ -290,7 +299,12 @@ calls! {
         count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const MPI_Aint,
         array_of_types: *const MPI_Datatype, newtype: *mut MPI_Datatype
     );
+    MPI_Type_create_subarray(
+        ndims: c_int, sizes: *const c_int, subsizes: *const c_int, starts: *const c_int, order: c_int,
+        oldtype: MPI_Datatype, newtype: *mut MPI_Datatype
+    );
     MPI_Type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int);
+    MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype);
     MPI_Type_free(datatype: *mut MPI_Datatype);
     MPI_Type_free_keyval(type_keyval: *mut c_int);
     MPI_Type_get_attr(
@@ -310,9 +324,16 @@ calls! {
     MPI_Type_get_true_extent_x(
         datatype: MPI_Datatype, true_lb: *mut MPI_Count, true_extent: *mut MPI_Count
     );
+    MPI_Type_indexed(
+        count: c_int, blocklengths: *const c_int, displacements: *const c_int, oldtype: MPI_Datatype,
+        newtype: *mut MPI_Datatype
+    );
     MPI_Type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attr_val: *mut c_void);
     MPI_Type_size(datatype: MPI_Datatype, size: *mut c_int);
     MPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count);
+    MPI_Type_vector(
+        count: c_int, blocklength: c_int, stride: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype
+    );
     MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status);
     MPI_Win_allocate(
         size: MPI_Aint, disp_unit: c_int, info: MPI_Info, comm: MPI_Comm, baseptr: *mut c_void,

@@ -6,11 +6,14 @@ use ::mpi::{
     Count,
     ffi::{self, MPI_Aint, MPI_Count, MPI_Datatype},
 };
-use dtype_core::{BaseType, Datatype, Measure, OldType, Packing, Program, Purpose, Step};
+use dtype_core::{
+    Argument, ArrayOrder, BaseType, Constructor, Datatype, Distributed, Distribution, Measure, OldType,
+    Packing, Program, Purpose, Step, Subdimension,
+};
 
 use crate::{
     Error, Usable,
-    constants::predefined,
+    constants::{self, predefined},
     errors::checked,
     large::{LargeCounts, has_large_counts, large_counts, narrow},
     running,
@@ -100,11 +103,23 @@ fn torn(program: &Program) -> impl Iterator<Item = (BaseType, BaseType)> {
     let complex = [(BaseType::C32, BaseType::F32), (BaseType::C64, BaseType::F64)];
     complex.into_iter().filter(move |(complex, _)| {
         let mut oldtypes = program.steps.iter().flat_map(Step::oldtypes);
-        let mut strides = program.steps.iter().flat_map(Step::strides);
         tears
             && oldtypes.any(|old| *old == OldType::Base(*complex))
-            && strides.any(|stride| stride % complex.size() as i64 != 0)
+            && program.steps.iter().flat_map(strides).any(|stride| stride % complex.size() as i64 != 0)
     })
+}
+
+/// Returns the stride, the displacements or the extent of a call, in bytes; none if they are multiples of an
+/// extent.
+fn strides(step: &Step) -> impl Iterator<Item = i64> {
+    let bytes = |argument: Argument<'_, OldType>| match argument {
+        Argument::Address(stride) => vec![stride],
+        Argument::Addresses(displacements) => displacements.to_vec(),
+        _ => Vec::new(),
+    };
+    // A lower bound moves no data.
+    let lower_bound = usize::from(matches!(step, Step::Resized { .. }));
+    step.arguments().into_iter().flat_map(bytes).skip(lower_bound)
 }
 
 /// The datatypes built so far. Dropping frees them; datatypes that were built from them stay valid.
@@ -143,113 +158,204 @@ impl Steps<'_> {
         if size.is_ok_and(|size| size > 0) { Ok(handle) } else { Err(missing()) }
     }
 
-    fn handles(&self, oldtypes: &[OldType]) -> Result<Vec<MPI_Datatype>, Error> {
-        oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect()
-    }
-
     /// Makes the constructor call of a step.
     fn call(&self, step: &Step) -> Result<MPI_Datatype, Error> {
-        let mpi = self.mpi;
-        // SAFETY: a constant of the library.
-        let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
-        let place = &raw mut new;
-        let counts = Counts::of(step)?;
-        // SAFETY, for every call below: 1. MPI is usable; 2. the lists have the length that is passed with
-        // them; 3. the old types are predefined or built by earlier steps and not freed yet.
-        let code = match step {
-            Step::Contiguous { oldtype, .. } => {
-                let old = self.handle(*oldtype)?;
-                // SAFETY: 1 to 3.
-                unsafe {
-                    match counts {
-                        Counts::Few(count, _) => mpi.MPI_Type_contiguous(count, old, place),
-                        Counts::Many(large, count, _) => (large.contiguous)(count, old, place),
+        // SAFETY: 1, since datatypes of earlier steps are freed when `self` is dropped.
+        unsafe { make(self.mpi, step, |oldtype| self.handle(*oldtype)) }
+    }
+}
+
+/// Makes a constructor call. `handle` returns the datatype for an old type.
+///
+/// # Errors
+/// [`Error::Argument`] for a number that the library's function does not take; [`Error::Mpi`] if the call
+/// fails; those of `handle`.
+///
+/// # Safety
+/// 1. `handle` returns datatypes that are live until this function returns.
+#[allow(clippy::too_many_lines, reason = "a table of calls")]
+pub unsafe fn make<T>(
+    mpi: &Usable,
+    constructor: &Constructor<T>,
+    handle: impl Fn(&T) -> Result<MPI_Datatype, Error>,
+) -> Result<MPI_Datatype, Error> {
+    let call = constructor.kind().mpi_name();
+    // SAFETY: a constant of the library.
+    let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
+    let place = &raw mut new;
+    let mut olds = constructor.oldtypes().iter().map(handle).collect::<Result<Vec<_>, _>>()?;
+    let old = olds.first().copied().unwrap_or(new);
+    let counts = Counts::of(constructor)?;
+    // SAFETY, for every call below: 1. MPI is usable; 2. the lists have the length that is passed with them;
+    // 3. the old types are live, by 1.
+    let code = match constructor {
+        // SAFETY: 1 and 3.
+        Constructor::Dup { .. } => unsafe { mpi.MPI_Type_dup(old, place) },
+        // SAFETY: 1 and 3.
+        Constructor::Contiguous { .. } => unsafe {
+            match counts {
+                Counts::Few(count, _) => mpi.MPI_Type_contiguous(count, old, place),
+                Counts::Many(large, count, _) => (large.contiguous)(count, old, place),
+            }
+        },
+        Constructor::Vector { stride, .. } => {
+            let (count, lengths) = counts.few(call)?;
+            let stride = int(call, "stride", *stride)?;
+            // SAFETY: 1 and 3.
+            unsafe { mpi.MPI_Type_vector(count, lengths[0], stride, old, place) }
+        }
+        // SAFETY: 1 and 3.
+        Constructor::Hvector { stride, .. } => unsafe {
+            match counts {
+                Counts::Few(count, lengths) => {
+                    mpi.MPI_Type_create_hvector(count, lengths[0], *stride as MPI_Aint, old, place)
+                }
+                Counts::Many(large, count, lengths) => {
+                    (large.hvector)(count, lengths[0], *stride, old, place)
+                }
+            }
+        },
+        Constructor::Indexed { displacements, .. } => {
+            let (count, lengths) = counts.few(call)?;
+            let at = ints(call, "array_of_displacements", displacements)?;
+            // SAFETY: 1 to 3.
+            unsafe { mpi.MPI_Type_indexed(count, lengths.as_ptr(), at.as_ptr(), old, place) }
+        }
+        Constructor::Hindexed { displacements, .. } => {
+            let at = displacements.as_ptr();
+            // SAFETY: 1 to 3.
+            unsafe {
+                match counts {
+                    Counts::Few(count, lengths) => {
+                        mpi.MPI_Type_create_hindexed(count, lengths.as_ptr(), at.cast(), old, place)
+                    }
+                    Counts::Many(large, count, lengths) => {
+                        (large.hindexed)(count, lengths.as_ptr(), at.cast(), old, place)
                     }
                 }
             }
-            Step::Hvector { stride, oldtype, .. } => {
-                let old = self.handle(*oldtype)?;
-                // SAFETY: 1 to 3.
-                unsafe {
-                    match counts {
-                        Counts::Few(count, lengths) => {
-                            mpi.MPI_Type_create_hvector(count, lengths[0], *stride as MPI_Aint, old, place)
-                        }
-                        Counts::Many(large, count, lengths) => {
-                            (large.hvector)(count, lengths[0], *stride, old, place)
-                        }
+        }
+        Constructor::IndexedBlock { displacements, .. } => {
+            let (count, lengths) = counts.few(call)?;
+            let at = ints(call, "array_of_displacements", displacements)?;
+            // SAFETY: 1 to 3.
+            unsafe { mpi.MPI_Type_create_indexed_block(count, lengths[0], at.as_ptr(), old, place) }
+        }
+        Constructor::HindexedBlock { displacements, .. } => {
+            let at = displacements.as_ptr();
+            // SAFETY: 1 to 3.
+            unsafe {
+                match counts {
+                    Counts::Few(count, lengths) => {
+                        mpi.MPI_Type_create_hindexed_block(count, lengths[0], at.cast(), old, place)
+                    }
+                    Counts::Many(large, count, lengths) => {
+                        (large.hindexed_block)(count, lengths[0], at.cast(), old, place)
                     }
                 }
             }
-            Step::HindexedBlock { displacements, oldtype, .. } => {
-                let (at, old) = (displacements.as_ptr(), self.handle(*oldtype)?);
-                // SAFETY: 1 to 3.
-                unsafe {
-                    match counts {
-                        Counts::Few(count, lengths) => {
-                            mpi.MPI_Type_create_hindexed_block(count, lengths[0], at.cast(), old, place)
-                        }
-                        Counts::Many(large, count, lengths) => {
-                            (large.hindexed_block)(count, lengths[0], at.cast(), old, place)
-                        }
+        }
+        Constructor::Struct { displacements, .. } => {
+            let at = displacements.as_ptr();
+            // SAFETY: 1 to 3.
+            unsafe {
+                match counts {
+                    Counts::Few(count, lengths) => {
+                        let lengths = lengths.as_ptr();
+                        mpi.MPI_Type_create_struct(count, lengths, at.cast(), olds.as_ptr(), place)
+                    }
+                    Counts::Many(large, count, lengths) => {
+                        narrow(&mut olds);
+                        (large.structure)(count, lengths.as_ptr(), at.cast(), olds.as_ptr(), place)
                     }
                 }
             }
-            Step::Hindexed { displacements, oldtype, .. } => {
-                let (at, old) = (displacements.as_ptr(), self.handle(*oldtype)?);
-                // SAFETY: 1 to 3.
-                unsafe {
-                    match counts {
-                        Counts::Few(count, lengths) => {
-                            mpi.MPI_Type_create_hindexed(count, lengths.as_ptr(), at.cast(), old, place)
-                        }
-                        Counts::Many(large, count, lengths) => {
-                            (large.hindexed)(count, lengths.as_ptr(), at.cast(), old, place)
-                        }
-                    }
-                }
+        }
+        Constructor::Subarray { dimensions, order, .. } => {
+            let list = |argument, of: fn(&Subdimension) -> u64| {
+                ints(call, argument, &dimensions.iter().map(of).collect::<Vec<_>>())
+            };
+            let sizes = list("array_of_sizes", |dimension| dimension.size)?;
+            let subsizes = list("array_of_subsizes", |dimension| dimension.subsize)?;
+            let starts = list("array_of_starts", |dimension| dimension.start)?;
+            let ndims = int(call, "ndims", dimensions.len())?;
+            let (sizes, subsizes, starts) = (sizes.as_ptr(), subsizes.as_ptr(), starts.as_ptr());
+            // SAFETY: 1 to 3.
+            unsafe {
+                mpi.MPI_Type_create_subarray(ndims, sizes, subsizes, starts, order_of(*order), old, place)
             }
-            Step::Struct { displacements, oldtypes, .. } => {
-                let (at, mut old) = (displacements.as_ptr(), self.handles(oldtypes)?);
-                // SAFETY: 1 to 3.
-                unsafe {
-                    match counts {
-                        Counts::Few(count, lengths) => {
-                            let lengths = lengths.as_ptr();
-                            mpi.MPI_Type_create_struct(count, lengths, at.cast(), old.as_ptr(), place)
-                        }
-                        Counts::Many(large, count, lengths) => {
-                            narrow(&mut old);
-                            (large.structure)(count, lengths.as_ptr(), at.cast(), old.as_ptr(), place)
-                        }
-                    }
-                }
+        }
+        Constructor::Darray { rank, dimensions, order, .. } => {
+            let list = |argument, of: fn(&Distributed) -> u64| {
+                ints(call, argument, &dimensions.iter().map(of).collect::<Vec<_>>())
+            };
+            let sizes = list("array_of_gsizes", |dimension| dimension.size)?;
+            let processes = list("array_of_psizes", |dimension| dimension.processes)?;
+            let (kinds, blocks) = distributions(call, dimensions)?;
+            let all = dimensions.iter().fold(1u64, |all, own| all.saturating_mul(own.processes));
+            let (all, rank) = (int(call, "size", all)?, int(call, "rank", *rank)?);
+            let (ndims, order) = (int(call, "ndims", dimensions.len())?, order_of(*order));
+            let (sizes, kinds) = (sizes.as_ptr(), kinds.as_ptr());
+            let (blocks, processes) = (blocks.as_ptr(), processes.as_ptr());
+            // SAFETY: 1 to 3.
+            unsafe {
+                mpi.MPI_Type_create_darray(
+                    all, rank, ndims, sizes, kinds, blocks, processes, order, old, place,
+                )
             }
-            Step::Resized { lower_bound, extent, oldtype } => {
-                let (lb, extent) = (address("lb", *lower_bound)?, address("extent", *extent)?);
-                let old = self.handle(*oldtype)?;
-                // SAFETY: 1 to 3.
-                unsafe { mpi.MPI_Type_create_resized(old, lb, extent, place) }
-            }
+        }
+        Constructor::Resized { lower_bound, extent, .. } => {
+            let (lb, extent) = (address(call, "lb", *lower_bound)?, address(call, "extent", *extent)?);
+            // SAFETY: 1 and 3.
+            unsafe { mpi.MPI_Type_create_resized(old, lb, extent, place) }
+        }
+    };
+    checked(mpi, call, code)?;
+    Ok(new)
+}
+
+/// Returns MPI's constant for an order.
+fn order_of(order: ArrayOrder) -> c_int {
+    match order {
+        ArrayOrder::RowMajor => constants::MPI_ORDER_C(),
+        ArrayOrder::ColumnMajor => constants::MPI_ORDER_FORTRAN(),
+    }
+}
+
+/// Returns MPI's constants for distributions, and the arguments beside them.
+fn distributions(call: &'static str, dimensions: &[Distributed]) -> Result<(Vec<c_int>, Vec<c_int>), Error> {
+    let each = dimensions.iter().map(|dimension| {
+        let (kind, block) = match dimension.distribution {
+            Distribution::None => (constants::MPI_DISTRIBUTE_NONE(), None),
+            Distribution::Block(block) => (constants::MPI_DISTRIBUTE_BLOCK(), block),
+            Distribution::Cyclic(block) => (constants::MPI_DISTRIBUTE_CYCLIC(), block),
         };
-        checked(mpi, name(step), code)?;
-        Ok(new)
-    }
+        let block = block.map(|block| int(call, "array_of_dargs", block));
+        Ok((kind, block.unwrap_or_else(|| Ok(constants::MPI_DISTRIBUTE_DFLT_DARG()))?))
+    });
+    each.collect()
 }
 
-/// Returns the MPI function of a step, in its version without large counts.
-fn name(step: &Step) -> &'static str {
-    match step {
-        Step::Contiguous { .. } => "MPI_Type_contiguous",
-        Step::Hvector { .. } => "MPI_Type_create_hvector",
-        Step::HindexedBlock { .. } => "MPI_Type_create_hindexed_block",
-        Step::Hindexed { .. } => "MPI_Type_create_hindexed",
-        Step::Struct { .. } => "MPI_Type_create_struct",
-        Step::Resized { .. } => "MPI_Type_create_resized",
-    }
+/// Returns a number as an `int`, as the function takes it.
+fn int<N: Copy + TryInto<c_int> + TryInto<i128>>(
+    call: &'static str,
+    argument: &'static str,
+    number: N,
+) -> Result<c_int, Error> {
+    let value = TryInto::<i128>::try_into(number).unwrap_or(i128::MAX);
+    let error = Error::Argument { call, argument, value, limit: c_int::MAX.into() };
+    number.try_into().map_err(|_| error)
 }
 
-/// The count of a step and the lengths of its blocks, as the function takes them.
+fn ints<N: Copy + TryInto<c_int> + TryInto<i128>>(
+    call: &'static str,
+    argument: &'static str,
+    numbers: &[N],
+) -> Result<Vec<c_int>, Error> {
+    numbers.iter().map(|number| int(call, argument, *number)).collect()
+}
+
+/// The count of a call and the lengths of its blocks, as the function takes them.
 enum Counts {
     Few(c_int, Vec<c_int>),
     /// At least one does not fit an `int`.
@@ -257,30 +363,33 @@ enum Counts {
 }
 
 impl Counts {
-    /// Returns the counts of a step, or an error if one exceeds the largest count of the library.
-    fn of(step: &Step) -> Result<Self, Error> {
-        let (count, argument, lengths): (u64, _, &[u64]) = match step {
-            Step::Contiguous { count, .. } => (*count, "", &[]),
-            Step::Hvector { count, blocklength, .. } => {
+    /// Returns the counts of a call, or an error if one exceeds the largest count of the library.
+    fn of<T>(constructor: &Constructor<T>) -> Result<Self, Error> {
+        let (count, argument, lengths): (u64, _, &[u64]) = match constructor {
+            Constructor::Contiguous { count, .. } => (*count, "", &[]),
+            Constructor::Vector { count, blocklength, .. }
+            | Constructor::Hvector { count, blocklength, .. } => {
                 (*count, "blocklength", std::slice::from_ref(blocklength))
             }
-            Step::HindexedBlock { displacements, blocklength, .. } => {
+            Constructor::IndexedBlock { displacements, blocklength, .. }
+            | Constructor::HindexedBlock { displacements, blocklength, .. } => {
                 (displacements.len() as u64, "blocklength", std::slice::from_ref(blocklength))
             }
-            Step::Hindexed { displacements, blocklengths, .. }
-            | Step::Struct { displacements, blocklengths, .. } => {
+            Constructor::Indexed { displacements, blocklengths, .. }
+            | Constructor::Hindexed { displacements, blocklengths, .. }
+            | Constructor::Struct { displacements, blocklengths, .. } => {
                 (displacements.len() as u64, "array_of_blocklengths", blocklengths)
             }
-            Step::Resized { .. } => (1, "", &[]),
+            Constructor::Dup { .. }
+            | Constructor::Subarray { .. }
+            | Constructor::Darray { .. }
+            | Constructor::Resized { .. } => (1, "", &[]),
         };
         let all = lengths.iter().map(|length| (argument, *length)).chain([("count", count)]);
         let (argument, greatest) = all.max_by_key(|(_, value)| *value).unwrap_or_default();
-        let too_large = |limit: i64| Error::Argument {
-            call: name(step),
-            argument,
-            value: greatest.into(),
-            limit: limit.into(),
-        };
+        let call = constructor.kind().mpi_name();
+        let too_large =
+            |limit: i64| Error::Argument { call, argument, value: greatest.into(), limit: limit.into() };
         if c_int::try_from(greatest).is_ok() {
             let lengths = lengths.iter().map(|length| *length as c_int);
             return Ok(Self::Few(count as c_int, lengths.collect()));
@@ -291,6 +400,16 @@ impl Counts {
         }
         let lengths = lengths.iter().map(|length| *length as MPI_Count);
         Ok(Self::Many(large, count as MPI_Count, lengths.collect()))
+    }
+
+    /// Returns the counts as `int`s, for a function whose version with large counts is not called here.
+    fn few(self, call: &'static str) -> Result<(c_int, Vec<c_int>), Error> {
+        match self {
+            Self::Few(count, lengths) => Ok((count, lengths)),
+            Self::Many(_, count, lengths) => {
+                Ok((int(call, "count", count)?, ints(call, "blocklength", &lengths)?))
+            }
+        }
     }
 }
 
@@ -309,8 +428,7 @@ pub unsafe fn size(mpi: &Usable, datatype: MPI_Datatype) -> Result<i64, Error> {
 }
 
 #[allow(clippy::cast_lossless, reason = "an address is an `isize` in some libraries")]
-fn address(argument: &'static str, value: i64) -> Result<MPI_Aint, Error> {
-    let call = "MPI_Type_create_resized";
+fn address(call: &'static str, argument: &'static str, value: i64) -> Result<MPI_Aint, Error> {
     let error = Error::Argument { call, argument, value: value.into(), limit: MPI_Aint::MAX as i128 };
     MPI_Aint::try_from(value).map_err(|_| error)
 }

@@ -3,14 +3,15 @@
 use std::os::raw::c_int;
 
 use ::mpi::ffi::{self, MPI_Datatype};
+use dtype_core::ConstructorKind;
 
 use crate::{SUCCESS, Usable, constants as of, large::large_counts};
 
 /// The envelope of a datatype: its outermost constructor, and the numbers of the constructor's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
-    /// The letter of the constructor, the same with every library; 0 for an unknown one.
-    pub letter: u8,
+    /// The outermost constructor.
+    pub combiner: Combiner,
     /// The numbers of integers, addresses, large counts and datatypes.
     pub numbers: [i64; 4],
 }
@@ -47,7 +48,7 @@ impl Envelope {
             };
             (code, [integers.into(), addresses.into(), 0, datatypes.into()])
         };
-        if code == SUCCESS { Ok(Self { letter: letter_of(combiner), numbers }) } else { Err(code) }
+        if code == SUCCESS { Ok(Self { combiner: Combiner::of(combiner), numbers }) } else { Err(code) }
     }
 
     /// Returns the number of datatypes that the datatype was made of: 0 for a predefined one.
@@ -56,26 +57,69 @@ impl Envelope {
     }
 }
 
-/// Returns a letter for a combiner; 0 for an unknown one.
-fn letter_of(combiner: c_int) -> u8 {
-    let letters: [(fn() -> c_int, u8); 17] = [
-        (of::MPI_COMBINER_NAMED, b'n'),
-        (of::MPI_COMBINER_DUP, b'd'),
-        (of::MPI_COMBINER_CONTIGUOUS, b'c'),
-        (of::MPI_COMBINER_VECTOR, b'v'),
-        (of::MPI_COMBINER_HVECTOR, b'V'),
-        (of::MPI_COMBINER_INDEXED, b'i'),
-        (of::MPI_COMBINER_HINDEXED, b'I'),
-        (of::MPI_COMBINER_INDEXED_BLOCK, b'b'),
-        (of::MPI_COMBINER_HINDEXED_BLOCK, b'B'),
-        (of::MPI_COMBINER_STRUCT, b's'),
-        (of::MPI_COMBINER_SUBARRAY, b'a'),
-        (of::MPI_COMBINER_DARRAY, b'A'),
-        (of::MPI_COMBINER_F90_REAL, b'R'),
-        (of::MPI_COMBINER_F90_COMPLEX, b'C'),
-        (of::MPI_COMBINER_F90_INTEGER, b'N'),
-        (of::MPI_COMBINER_RESIZED, b'r'),
-        (of::MPI_COMBINER_VALUE_INDEX, b'p'),
-    ];
-    letters.into_iter().find(|(known, _)| known() == combiner).map_or(0, |(_, letter)| letter)
+macro_rules! combiners {
+    ($($combiner:ident = $constant:ident $(makes $kind:ident)?;)*) => {
+        /// The constructor by which a datatype was made, the same with every library.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Combiner {
+            $(#[doc = concat!("`", stringify!($constant), "`")] $combiner,)*
+            /// One that this program does not know.
+            Unknown,
+        }
+
+        impl Combiner {
+            /// Returns the combiner of a number of the library.
+            fn of(number: c_int) -> Self {
+                match number {
+                    $(_ if number == of::$constant() => Self::$combiner,)*
+                    _ => Self::Unknown,
+                }
+            }
+
+            /// Returns the constructor, or `None` if the datatype is predefined or the combiner is unknown.
+            pub fn constructor(self) -> Option<ConstructorKind> {
+                match self {
+                    $($(Self::$combiner => Some(ConstructorKind::$kind),)?)*
+                    _ => None,
+                }
+            }
+        }
+
+        /// The constructors that make a datatype of a combiner.
+        #[cfg(test)]
+        const MAKERS: &[ConstructorKind] = &[$($(ConstructorKind::$kind,)?)*];
+    };
+}
+
+combiners! {
+    Named = MPI_COMBINER_NAMED;
+    Dup = MPI_COMBINER_DUP makes Dup;
+    Contiguous = MPI_COMBINER_CONTIGUOUS makes Contiguous;
+    Vector = MPI_COMBINER_VECTOR makes Vector;
+    Hvector = MPI_COMBINER_HVECTOR makes Hvector;
+    Indexed = MPI_COMBINER_INDEXED makes Indexed;
+    Hindexed = MPI_COMBINER_HINDEXED makes Hindexed;
+    IndexedBlock = MPI_COMBINER_INDEXED_BLOCK makes IndexedBlock;
+    HindexedBlock = MPI_COMBINER_HINDEXED_BLOCK makes HindexedBlock;
+    Struct = MPI_COMBINER_STRUCT makes Struct;
+    Subarray = MPI_COMBINER_SUBARRAY makes Subarray;
+    Darray = MPI_COMBINER_DARRAY makes Darray;
+    Resized = MPI_COMBINER_RESIZED makes Resized;
+    F90Real = MPI_COMBINER_F90_REAL;
+    F90Complex = MPI_COMBINER_F90_COMPLEX;
+    F90Integer = MPI_COMBINER_F90_INTEGER;
+    ValueIndex = MPI_COMBINER_VALUE_INDEX;
+}
+
+#[cfg(test)]
+mod tests {
+    use dtype_core::ConstructorKind;
+
+    use super::MAKERS;
+
+    #[test]
+    fn each_constructor_has_a_combiner() {
+        assert!(ConstructorKind::ALL.iter().all(|kind| MAKERS.contains(kind)));
+        assert_eq!(ConstructorKind::ALL.len(), MAKERS.len());
+    }
 }

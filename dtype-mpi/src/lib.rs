@@ -35,9 +35,9 @@ mod usable;
 
 pub use attribute::{Attribute, OnDatatype};
 pub use constants::predefined;
-pub use construct::{construct, size};
+pub use construct::{construct, make, size};
 pub use decode::{Contents, Decoded, constructors};
-pub use envelope::Envelope;
+pub use envelope::{Combiner, Envelope};
 pub use error::Error;
 pub use errors::{
     SUCCESS, called, checked, class_of, is_truncation, return_errors, returning_errors, told, true_code,

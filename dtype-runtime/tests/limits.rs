@@ -123,7 +123,7 @@ impl Random {
     }
 
     /// Returns one of MPI's constructors, with arguments.
-    fn constructor(&mut self, levels: u64) -> Constructor {
+    fn constructor(&mut self, levels: u64) -> Constructor<Datatype> {
         let oldtype = self.datatype(levels);
         let (count, blocklength, stride) = (self.count(), self.count(), self.place());
         let displacements = self.places();

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use dtype_core::{BaseType, OldType, Step};
 
-use super::emitted::{Emitted, literal, numbers, wrapped};
+use super::emitted::{self, Emitted, List, Of, Written, literal, wrapped};
 use crate::record::{Field, FieldPlace, Language, Record};
 
 /// Writes a translation unit with one function that builds the datatype.
@@ -127,66 +127,41 @@ fn types_of(emitted: &Emitted<'_>) -> Vec<(&'static str, BaseType)> {
     found
 }
 
-/// Writes the lists of a step as constants.
+/// Writes the lists of numbers of a step as constants.
 fn lists(f: &mut String, i: usize, step: &Step) -> fmt::Result {
-    let (lengths, displacements) = numbers(step);
-    if !lengths.is_empty() {
-        wrapped(f, &format!("    static const int blocklengths{i}[] = {{"), lengths, "};\n")?;
-    }
-    if !displacements.is_empty() {
-        let displacements: Vec<_> = displacements.iter().map(|at| literal(*at, "")).collect();
-        wrapped(f, &format!("    static const MPI_Aint displacements{i}[] = {{"), &displacements, "};\n")?;
+    for List { name, of, items } in emitted::lists(&arguments(i, step)).filter(|list| !list.items.is_empty())
+    {
+        let number = match of {
+            Of::Numbers => "int",
+            Of::Addresses => "MPI_Aint",
+            Of::Datatypes => continue,
+        };
+        wrapped(f, &format!("    static const {number} {name}[] = {{"), items, "};\n")?;
     }
     Ok(())
 }
 
+fn arguments(i: usize, step: &Step) -> Vec<Written> {
+    emitted::arguments(i, step, "", |oldtype| oldtype.to_string())
+}
+
 fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
-    let lengths =
-        |lengths: &[u64]| if lengths.is_empty() { "NULL".into() } else { format!("blocklengths{i}") };
-    let places = |places: &[i64]| if places.is_empty() { "NULL".into() } else { format!("displacements{i}") };
-    if i > 0 {
-        f.push_str("    if (error == MPI_SUCCESS) ");
-    } else {
-        f.push_str("    ");
-    }
-    match step {
-        Step::Contiguous { count, oldtype } => {
-            writeln!(f, "error = MPI_Type_contiguous({count}, {oldtype}, &t{i});")
-        }
-        Step::Hvector { count, blocklength, stride, oldtype } => {
-            writeln!(
-                f,
-                "error = MPI_Type_create_hvector({count}, {blocklength}, {stride}, {oldtype}, &t{i});"
-            )
-        }
-        Step::HindexedBlock { blocklength, displacements, oldtype } => {
-            let (count, places) = (displacements.len(), places(displacements));
-            writeln!(
-                f,
-                "error = MPI_Type_create_hindexed_block({count}, {blocklength}, {places}, {oldtype}, &t{i});"
-            )
-        }
-        Step::Hindexed { blocklengths, displacements, oldtype } => {
-            let (count, lengths, places) =
-                (displacements.len(), lengths(blocklengths), places(displacements));
-            writeln!(f, "error = MPI_Type_create_hindexed({count}, {lengths}, {places}, {oldtype}, &t{i});")
-        }
-        Step::Struct { blocklengths, displacements, oldtypes } => {
-            let (count, lengths, places) =
-                (displacements.len(), lengths(blocklengths), places(displacements));
-            if oldtypes.is_empty() {
-                return writeln!(f, "error = MPI_Type_create_struct(0, NULL, NULL, NULL, &t{i});");
-            }
+    let arguments = arguments(i, step);
+    let written = arguments.iter().map(|argument| match argument {
+        Written::Item(item) => item,
+        Written::List(List { items, .. }) if items.is_empty() => "NULL",
+        Written::List(List { of: Of::Datatypes, .. }) => "types",
+        Written::List(List { name, .. }) => name,
+    });
+    let call =
+        format!("error = {}({}, &t{i});", step.kind().mpi_name(), written.collect::<Vec<_>>().join(", "));
+    f.push_str(if i > 0 { "    if (error == MPI_SUCCESS) " } else { "    " });
+    match emitted::lists(&arguments).find(|list| list.of == Of::Datatypes && !list.items.is_empty()) {
+        None => writeln!(f, "{call}"),
+        Some(List { items, .. }) => {
             f.push_str("{\n");
-            wrapped(f, "        const MPI_Datatype types[] = {", oldtypes, "};\n")?;
-            writeln!(
-                f,
-                "        error = MPI_Type_create_struct({count}, {lengths}, {places}, types, &t{i});\n    }}"
-            )
-        }
-        Step::Resized { lower_bound, extent, oldtype } => {
-            let [lower_bound, extent] = [lower_bound, extent].map(|bytes| literal(*bytes, ""));
-            writeln!(f, "error = MPI_Type_create_resized({oldtype}, {lower_bound}, {extent}, &t{i});")
+            wrapped(f, "        const MPI_Datatype types[] = {", items, "};\n")?;
+            writeln!(f, "        {call}\n    }}")
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use dtype_core::{BaseType, Bounds, Measure, OldType, Program, Step};
+use dtype_core::{Argument, BaseType, Bounds, Measure, OldType, Program, Step};
 
 use crate::record::Record;
 
@@ -38,12 +38,11 @@ impl Emitted<'_> {
                 &["\nNot all MPI libraries have ", name, ", so ", other, " stands for it."].concat(),
             );
         }
-        let Program { steps, result } = &mut self.program;
-        for oldtype in steps.iter_mut().flat_map(oldtypes).chain([result]) {
-            if let OldType::Base(base) = oldtype {
-                *base = base.portable();
-            }
-        }
+        let portable = |oldtype| match oldtype {
+            OldType::Base(base) => OldType::Base(base.portable()),
+            step @ OldType::Step(_) => step,
+        };
+        self.program = self.program.with_oldtypes(portable);
         self
     }
 
@@ -69,18 +68,6 @@ impl Emitted<'_> {
     }
 }
 
-/// Returns the old types of a step, to be replaced.
-fn oldtypes(step: &mut Step) -> &mut [OldType] {
-    match step {
-        Step::Struct { oldtypes, .. } => oldtypes,
-        Step::Contiguous { oldtype, .. }
-        | Step::Hvector { oldtype, .. }
-        | Step::HindexedBlock { oldtype, .. }
-        | Step::Hindexed { oldtype, .. }
-        | Step::Resized { oldtype, .. } => std::slice::from_mut(oldtype),
-    }
-}
-
 /// Returns a number with its kind suffix. The least `i64` cannot be written as one literal in C or Fortran.
 pub(super) fn literal(number: i64, kind: &str) -> String {
     match number {
@@ -89,14 +76,58 @@ pub(super) fn literal(number: i64, kind: &str) -> String {
     }
 }
 
-/// Returns the block lengths and the displacements of a step.
-pub(super) fn numbers(step: &Step) -> (&[u64], &[i64]) {
-    match step {
-        Step::HindexedBlock { displacements, .. } => (&[], displacements),
-        Step::Hindexed { blocklengths, displacements, .. }
-        | Step::Struct { blocklengths, displacements, .. } => (blocklengths, displacements),
-        Step::Contiguous { .. } | Step::Hvector { .. } | Step::Resized { .. } => (&[], &[]),
-    }
+/// A list that is an argument of a call: its name, what it consists of, and its items as text.
+pub(super) struct List {
+    pub(super) name: String,
+    pub(super) of: Of,
+    pub(super) items: Vec<String>,
+}
+
+/// The items of a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    Numbers,
+    Addresses,
+    Datatypes,
+}
+
+/// An argument of a call as text, or a list.
+pub(super) enum Written {
+    Item(String),
+    List(List),
+}
+
+/// Returns the arguments of step `i` in the order of the call, without the new datatype. `kind` is the suffix
+/// of an address, and `of` writes a datatype.
+pub(super) fn arguments(i: usize, step: &Step, kind: &str, of: impl Fn(OldType) -> String) -> Vec<Written> {
+    let arguments = step.kind().arguments().iter().zip(step.arguments());
+    let written = arguments.map(|(name, argument)| {
+        let name = format!("{}{i}", name.trim_start_matches("array_of_"));
+        let list = |of, items| Written::List(List { name, of, items });
+        match argument {
+            Argument::Count(count) => Written::Item(count.to_string()),
+            Argument::Counts(counts) => list(Of::Numbers, counts.iter().map(u64::to_string).collect()),
+            Argument::Number(number) => Written::Item(number.to_string()),
+            Argument::Numbers(numbers) => list(Of::Numbers, numbers.iter().map(i64::to_string).collect()),
+            Argument::Address(at) => Written::Item(literal(at, kind)),
+            Argument::Addresses(all) => {
+                list(Of::Addresses, all.iter().map(|at| literal(*at, kind)).collect())
+            }
+            Argument::Constant(name) => Written::Item(name.to_owned()),
+            Argument::Constants(items) => list(Of::Numbers, items),
+            Argument::OldType(oldtype) => Written::Item(of(*oldtype)),
+            Argument::OldTypes(all) => list(Of::Datatypes, all.iter().map(|oldtype| of(*oldtype)).collect()),
+        }
+    });
+    written.collect()
+}
+
+/// Returns the lists among the arguments of a call.
+pub(super) fn lists(arguments: &[Written]) -> impl Iterator<Item = &List> {
+    arguments.iter().filter_map(|argument| match argument {
+        Written::List(list) => Some(list),
+        Written::Item(_) => None,
+    })
 }
 
 /// Writes `start`, a list and `end` in lines of [`WIDTH`] columns. Lines after the first one are indented.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use dtype_core::{OldType, Step};
 
-use super::emitted::{Emitted, WIDTH, literal, numbers};
+use super::emitted::{self, Emitted, List, Of, WIDTH, Written, literal};
 
 /// The kind suffix of strides, displacements and bounds in bytes.
 const KIND: &str = "_MPI_ADDRESS_KIND";
@@ -101,12 +101,13 @@ fn leave(f: &mut String) -> fmt::Result {
 }
 
 fn declare(f: &mut String, i: usize, step: &Step) -> fmt::Result {
-    let (lengths, displacements) = numbers(step);
-    if matches!(step, Step::Hindexed { .. } | Step::Struct { .. }) {
-        writeln!(f, "    integer :: blocklengths{i}({})", lengths.len())?;
-    }
-    if matches!(step, Step::HindexedBlock { .. } | Step::Hindexed { .. } | Step::Struct { .. }) {
-        writeln!(f, "    integer(kind=MPI_ADDRESS_KIND) :: displacements{i}({})", displacements.len())?;
+    for List { name, of, items } in emitted::lists(&arguments(i, step)) {
+        let number = match of {
+            Of::Numbers => "integer",
+            Of::Addresses => "integer(kind=MPI_ADDRESS_KIND)",
+            Of::Datatypes => continue,
+        };
+        writeln!(f, "    {number} :: {name}({})", items.len())?;
     }
     Ok(())
 }
@@ -114,13 +115,16 @@ fn declare(f: &mut String, i: usize, step: &Step) -> fmt::Result {
 /// Writes the assignments to a step's lists, with one line per statement. A statement may have at most 256
 /// lines.
 fn assign(f: &mut String, i: usize, step: &Step) -> fmt::Result {
-    let (lengths, displacements) = numbers(step);
-    pieces(f, &format!("blocklengths{i}"), lengths)?;
-    let displacements: Vec<_> = displacements.iter().map(|at| literal(*at, KIND)).collect();
-    pieces(f, &format!("displacements{i}"), &displacements)
+    let arguments = arguments(i, step);
+    let mut numbers = emitted::lists(&arguments).filter(|list| list.of != Of::Datatypes);
+    numbers.try_for_each(|List { name, items, .. }| pieces(f, name, items))
 }
 
-fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T]) -> fmt::Result {
+fn arguments(i: usize, step: &Step) -> Vec<Written> {
+    emitted::arguments(i, step, KIND, of)
+}
+
+fn pieces(f: &mut String, name: &str, items: &[String]) -> fmt::Result {
     let mut begin = 0;
     while begin < items.len() {
         let mut text = String::new();
@@ -137,40 +141,23 @@ fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T]) -> fmt::Resu
 }
 
 fn call(f: &mut String, i: usize, step: &Step, datatype: &str) -> fmt::Result {
-    // The name and the arguments of the call, without the result.
-    let (call, arguments) = match step {
-        Step::Contiguous { count, oldtype } => ("contiguous", format!("{count}, {}", of(*oldtype))),
-        Step::Hvector { count, blocklength, stride, oldtype } => (
-            "create_hvector",
-            format!("{count}, {blocklength}, {}, {}", literal(*stride, KIND), of(*oldtype)),
-        ),
-        Step::HindexedBlock { blocklength, displacements, oldtype } => {
-            let (count, old) = (displacements.len(), of(*oldtype));
-            ("create_hindexed_block", format!("{count}, {blocklength}, displacements{i}, {old}"))
-        }
-        Step::Hindexed { displacements, oldtype, .. } => {
-            let (count, old) = (displacements.len(), of(*oldtype));
-            ("create_hindexed", format!("{count}, blocklengths{i}, displacements{i}, {old}"))
-        }
-        Step::Struct { displacements, .. } => {
-            let count = displacements.len();
-            ("create_struct", format!("{count}, blocklengths{i}, displacements{i}, types"))
-        }
-        Step::Resized { lower_bound, extent, oldtype } => {
-            let [lower_bound, extent] = [lower_bound, extent].map(|bytes| literal(*bytes, KIND));
-            ("create_resized", format!("{}, {lower_bound}, {extent}", of(*oldtype)))
-        }
-    };
-    let Step::Struct { oldtypes, .. } = step else {
+    let arguments = arguments(i, step);
+    let written = arguments.iter().map(|argument| match argument {
+        Written::Item(item) => item,
+        Written::List(List { of: Of::Datatypes, .. }) => "types",
+        Written::List(List { name, .. }) => name,
+    });
+    let (call, written) = (step.kind().mpi_name(), written.collect::<Vec<_>>().join(", "));
+    let Some(List { items, .. }) = emitted::lists(&arguments).find(|list| list.of == Of::Datatypes) else {
         // A line may have at most 132 columns.
-        let blank = if arguments.len() < WIDTH - 40 { " " } else { " &\n        " };
-        return writeln!(f, "      call MPI_Type_{call}({arguments},{blank}t({i}), ierror)");
+        let blank = if written.len() < WIDTH - 40 { " " } else { " &\n        " };
+        return writeln!(f, "      call {call}({written},{blank}t({i}), ierror)");
     };
-    writeln!(f, "      block\n        {datatype} :: types({})", oldtypes.len())?;
-    for (k, oldtype) in oldtypes.iter().enumerate() {
-        writeln!(f, "        types({}) = {}", k + 1, of(*oldtype))?;
+    writeln!(f, "      block\n        {datatype} :: types({})", items.len())?;
+    for (k, oldtype) in items.iter().enumerate() {
+        writeln!(f, "        types({}) = {oldtype}", k + 1)?;
     }
-    writeln!(f, "        call MPI_Type_{call}({arguments}, t({i}), ierror)\n      end block")
+    writeln!(f, "        call {call}({written}, t({i}), ierror)\n      end block")
 }
 
 fn of(oldtype: OldType) -> String {

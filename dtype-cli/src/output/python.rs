@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use dtype_core::{BaseType, OldType, Step};
+use dtype_core::{BaseType, ConstructorKind, OldType, Step};
 
-use super::emitted::{Emitted, wrapped};
+use super::emitted::{self, Emitted, List, Written, wrapped};
 
 /// Writes a module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
@@ -45,60 +45,41 @@ def create_{name}():
 }
 
 fn call(f: &mut String, step: &Step) -> fmt::Result {
-    let list = |f: &mut String, items: &[i64], end: &str| wrapped(f, "            [", items, end);
-    let lengths = |f: &mut String, items: &[u64]| wrapped(f, "            [", items, "],\n");
-    match step {
-        Step::Contiguous { count, oldtype } => {
-            writeln!(f, "        made.append({}.Create_contiguous({count}))", of(*oldtype))
-        }
-        Step::Hvector { count, blocklength, stride, oldtype } => writeln!(
-            f,
-            "        made.append({}.Create_hvector({count}, {blocklength}, {stride}))",
-            of(*oldtype)
-        ),
-        Step::HindexedBlock { blocklength, displacements, oldtype } => {
-            writeln!(f, "        made.append({}.Create_hindexed_block(", of(*oldtype))?;
-            writeln!(f, "            {blocklength},")?;
-            list(
-                f,
-                displacements,
-                "\
-],
-        ))
-",
-            )
-        }
-        Step::Hindexed { blocklengths, displacements, oldtype } => {
-            writeln!(f, "        made.append({}.Create_hindexed(", of(*oldtype))?;
-            lengths(f, blocklengths)?;
-            list(
-                f,
-                displacements,
-                "\
-],
-        ))
-",
-            )
-        }
-        Step::Struct { blocklengths, displacements, oldtypes } => {
-            writeln!(f, "        made.append(MPI.Datatype.Create_struct(")?;
-            lengths(f, blocklengths)?;
-            list(f, displacements, "],\n")?;
-            let oldtypes: Vec<_> = oldtypes.iter().map(|oldtype| of(*oldtype)).collect();
-            wrapped(
-                f,
-                "            [",
-                &oldtypes,
-                "\
-],
-        ))
-",
-            )
-        }
-        Step::Resized { lower_bound, extent, oldtype } => {
-            writeln!(f, "        made.append({}.Create_resized({lower_bound}, {extent}))", of(*oldtype))
+    let (kind, arguments) = (step.kind(), emitted::arguments(0, step, "", of));
+    // A method of the old type has no such argument. Lists know their lengths.
+    let has_lists = emitted::lists(&arguments).next().is_some();
+    let is_passed = |name: &str| name != "oldtype" && !(has_lists && matches!(name, "count" | "ndims"));
+    let named = kind.arguments().iter().zip(&arguments);
+    let passed = named.filter(|(name, _)| is_passed(name)).map(|(_, argument)| argument);
+    let old = match step {
+        Step::Struct { .. } => "MPI.Datatype".to_owned(),
+        other => other.oldtypes().iter().map(|oldtype| of(*oldtype)).collect(),
+    };
+    let method = match kind {
+        ConstructorKind::Dup => "Dup".to_owned(),
+        kind => format!("Create_{}", kind.name().trim_start_matches("create_")),
+    };
+    let constant =
+        |item: &String| item.strip_prefix("MPI_").map_or(item.clone(), |name| format!("MPI.{name}"));
+    write!(f, "        made.append({old}.{method}(")?;
+    if !has_lists {
+        let items = passed.map(|argument| match argument {
+            Written::Item(item) => constant(item),
+            Written::List(_) => String::new(),
+        });
+        return writeln!(f, "{}))", items.collect::<Vec<_>>().join(", "));
+    }
+    f.push('\n');
+    for argument in passed {
+        match argument {
+            Written::Item(item) => writeln!(f, "            {},", constant(item))?,
+            Written::List(List { items, .. }) => {
+                let items: Vec<_> = items.iter().map(constant).collect();
+                wrapped(f, "            [", &items, "],\n")?;
+            }
         }
     }
+    writeln!(f, "        ))")
 }
 
 fn of(oldtype: OldType) -> String {

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use dtype_core::{BaseType, OldType, Step};
+use dtype_core::{BaseType, ConstructorKind, OldType, Step};
 
-use super::emitted::{Emitted, numbers, wrapped};
+use super::emitted::{self, Emitted, List, WIDTH, Written, wrapped};
 
 /// Writes a module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
@@ -83,63 +83,70 @@ fn resized(oldtype: &UncommittedUserDatatype, bounds: [Address; 2]) -> Uncommitt
     Ok(())
 }
 
-fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
-    let (lengths, displacements) = numbers(step);
-    let start = |f: &mut String, call: &str| writeln!(f, "    let t{i} = UncommittedUserDatatype::{call}(");
-    let lists = |f: &mut String| {
-        if !matches!(step, Step::HindexedBlock { .. }) {
-            wrapped(f, "        &[", lengths, "],\n")?;
-        }
-        wrapped(f, "        &[", displacements, "],\n")
-    };
-    match step {
-        Step::Contiguous { count, oldtype } => {
-            writeln!(f, "    let t{i} = UncommittedUserDatatype::contiguous({count}, &{});", of(*oldtype))
-        }
-        Step::Hvector { count, blocklength, stride, oldtype } => writeln!(
-            f,
-            "    let t{i} = UncommittedUserDatatype::heterogeneous_vector(
-        {count}, {blocklength}, {stride}, &{},
-    );",
-            of(*oldtype)
-        ),
-        Step::HindexedBlock { blocklength, oldtype, .. } => {
-            start(f, "heterogeneous_indexed_block")?;
-            writeln!(f, "        {blocklength},")?;
-            lists(f)?;
-            writeln!(f, "        &{},\n    );", of(*oldtype))
-        }
-        Step::Hindexed { oldtype, .. } => {
-            start(f, "heterogeneous_indexed")?;
-            lists(f)?;
-            writeln!(f, "        &{},\n    );", of(*oldtype))
-        }
-        Step::Struct { oldtypes, .. } if oldtypes.is_empty() => {
-            writeln!(f, "    let t{i} = UncommittedUserDatatype::contiguous(0, &u8::equivalent_datatype());")
-        }
-        Step::Struct { oldtypes, .. } => {
-            start(f, "structured")?;
-            lists(f)?;
-            let oldtypes: Vec<_> = oldtypes.iter().map(|oldtype| as_reference(*oldtype)).collect();
-            wrapped(f, "        &[", &oldtypes, "],\n")?;
-            writeln!(f, "    );")
-        }
-        Step::Resized { lower_bound, extent, oldtype } => match oldtype {
-            OldType::Step(old) => writeln!(f, "    let t{i} = resized(&t{old}, [{lower_bound}, {extent}]);"),
-            OldType::Base(base) => writeln!(
-                f,
-                "    let t{i} = UncommittedUserDatatype::contiguous(1, &{});\n    \
-                 let t{i} = resized(&t{i}, [{lower_bound}, {extent}]);",
-                of_base(*base)
-            ),
-        },
+/// Returns rsmpi's function for a call, or `None` if it has none.
+fn function(kind: ConstructorKind) -> Option<&'static str> {
+    match kind {
+        ConstructorKind::Contiguous => Some("contiguous"),
+        ConstructorKind::Vector => Some("vector"),
+        ConstructorKind::Hvector => Some("heterogeneous_vector"),
+        ConstructorKind::Indexed => Some("indexed"),
+        ConstructorKind::Hindexed => Some("heterogeneous_indexed"),
+        ConstructorKind::IndexedBlock => Some("indexed_block"),
+        ConstructorKind::HindexedBlock => Some("heterogeneous_indexed_block"),
+        ConstructorKind::Struct => Some("structured"),
+        ConstructorKind::Dup
+        | ConstructorKind::Subarray
+        | ConstructorKind::Darray
+        | ConstructorKind::Resized => None,
     }
 }
 
-fn of(oldtype: OldType) -> String {
+fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
+    let start = format!("    let t{i} = UncommittedUserDatatype::");
+    match step {
+        Step::Struct { oldtypes, .. } if oldtypes.is_empty() => {
+            return writeln!(f, "{start}contiguous(0, &u8::equivalent_datatype());");
+        }
+        Step::Resized { lower_bound, extent, oldtype } => {
+            let old = match oldtype {
+                OldType::Step(old) => format!("t{old}"),
+                OldType::Base(base) => {
+                    writeln!(f, "{start}contiguous(1, &{});", of_base(*base))?;
+                    format!("t{i}")
+                }
+            };
+            return writeln!(f, "    let t{i} = resized(&{old}, [{lower_bound}, {extent}]);");
+        }
+        _ => {}
+    }
+    let of = if matches!(step, Step::Struct { .. }) { as_reference } else { borrowed };
+    let arguments = emitted::arguments(i, step, "", of);
+    let function = function(step.kind()).ok_or(fmt::Error)?;
+    if emitted::lists(&arguments).next().is_none() {
+        let items = arguments.iter().map(|argument| match argument {
+            Written::Item(item) => &**item,
+            Written::List(_) => "",
+        });
+        let items = items.collect::<Vec<_>>().join(", ");
+        let line = format!("{start}{function}({items});");
+        let lines = || format!("{start}{function}(\n        {items},\n    );");
+        return writeln!(f, "{}", if line.len() > WIDTH { lines() } else { line });
+    }
+    writeln!(f, "{start}{function}(")?;
+    // The first argument is the length of the lists, which know it.
+    for argument in &arguments[1..] {
+        match argument {
+            Written::Item(item) => writeln!(f, "        {item},")?,
+            Written::List(List { items, .. }) => wrapped(f, "        &[", items, "],\n")?,
+        }
+    }
+    writeln!(f, "    );")
+}
+
+fn borrowed(oldtype: OldType) -> String {
     match oldtype {
-        OldType::Base(base) => of_base(base),
-        OldType::Step(step) => format!("t{step}"),
+        OldType::Base(base) => format!("&{}", of_base(base)),
+        OldType::Step(step) => format!("&t{step}"),
     }
 }
 

@@ -1,12 +1,16 @@
 //! MPI's constructors with their arguments, and the type trees of the datatypes that they create.
 //!
-//! [`Program::lower`] goes from trees to calls and needs only six constructors; this module has all of them.
+//! [`Program::lower`](super::Program::lower) goes from trees to calls and needs only six constructors; this
+//! module has all of them.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::slice;
 
-use super::distribution::{ArrayOrder, Blocks, Distribution, Share};
-use crate::{BaseType, Bounds, Error, OldType, Program, Step, TypeTree};
+use super::{
+    arguments::{Argument, ConstructorKind},
+    distribution::{ArrayOrder, Blocks, Distribution, Share},
+};
+use crate::{BaseType, Bounds, Error, TypeTree};
 
 /// A datatype as MPI sees it: its type map and its bounds (MPI 4.1 section 5.1.7).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,39 +48,188 @@ impl Datatype {
 }
 
 /// A constructor call, with its arguments under the standard's names (MPI 4.1 section 5.1.2). Consecutive
-/// copies of a datatype or an array element are one extent apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// copies of a datatype or an array element are one extent apart. `T` is what the call is about in place of a
+/// handle: a [`Datatype`], or an [`OldType`](super::OldType).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)] // the fields are the standard's arguments
-pub enum Constructor {
+pub enum Constructor<T> {
     /// `MPI_Type_dup`
-    Dup { oldtype: Datatype },
+    Dup { oldtype: T },
     /// `MPI_Type_contiguous`
-    Contiguous { count: u64, oldtype: Datatype },
+    Contiguous { count: u64, oldtype: T },
     /// `MPI_Type_vector`; the stride is in extents.
-    Vector { count: u64, blocklength: u64, stride: i64, oldtype: Datatype },
+    Vector { count: u64, blocklength: u64, stride: i64, oldtype: T },
     /// `MPI_Type_create_hvector`; the stride is in bytes.
-    Hvector { count: u64, blocklength: u64, stride: i64, oldtype: Datatype },
+    Hvector { count: u64, blocklength: u64, stride: i64, oldtype: T },
     /// `MPI_Type_indexed`; displacements are in extents.
-    Indexed { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtype: Datatype },
+    Indexed { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtype: T },
     /// `MPI_Type_create_hindexed`; displacements are in bytes.
-    Hindexed { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtype: Datatype },
+    Hindexed { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtype: T },
     /// `MPI_Type_create_indexed_block`; displacements are in extents.
-    IndexedBlock { blocklength: u64, displacements: Vec<i64>, oldtype: Datatype },
+    IndexedBlock { blocklength: u64, displacements: Vec<i64>, oldtype: T },
     /// `MPI_Type_create_hindexed_block`; displacements are in bytes.
-    HindexedBlock { blocklength: u64, displacements: Vec<i64>, oldtype: Datatype },
+    HindexedBlock { blocklength: u64, displacements: Vec<i64>, oldtype: T },
     /// `MPI_Type_create_struct`; displacements are in bytes.
-    Struct { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtypes: Vec<Datatype> },
+    Struct { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtypes: Vec<T> },
     /// `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3)
-    Subarray { dimensions: Vec<Subdimension>, order: ArrayOrder, oldtype: Datatype },
+    Subarray { dimensions: Vec<Subdimension>, order: ArrayOrder, oldtype: T },
     /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4). The number of processes is the product over all
     /// dimensions.
-    Darray { rank: u64, dimensions: Vec<Distributed>, order: ArrayOrder, oldtype: Datatype },
+    Darray { rank: u64, dimensions: Vec<Distributed>, order: ArrayOrder, oldtype: T },
     /// `MPI_Type_create_resized`
-    Resized { lower_bound: i64, extent: i64, oldtype: Datatype },
+    Resized { lower_bound: i64, extent: i64, oldtype: T },
+}
+
+impl<T> Constructor<T> {
+    /// Returns the constructor without its arguments.
+    pub fn kind(&self) -> ConstructorKind {
+        match self {
+            Self::Dup { .. } => ConstructorKind::Dup,
+            Self::Contiguous { .. } => ConstructorKind::Contiguous,
+            Self::Vector { .. } => ConstructorKind::Vector,
+            Self::Hvector { .. } => ConstructorKind::Hvector,
+            Self::Indexed { .. } => ConstructorKind::Indexed,
+            Self::Hindexed { .. } => ConstructorKind::Hindexed,
+            Self::IndexedBlock { .. } => ConstructorKind::IndexedBlock,
+            Self::HindexedBlock { .. } => ConstructorKind::HindexedBlock,
+            Self::Struct { .. } => ConstructorKind::Struct,
+            Self::Subarray { .. } => ConstructorKind::Subarray,
+            Self::Darray { .. } => ConstructorKind::Darray,
+            Self::Resized { .. } => ConstructorKind::Resized,
+        }
+    }
+
+    /// Returns the arguments in the order of the call, without the new datatype. Their names are
+    /// [`ConstructorKind::arguments`].
+    ///
+    /// ```
+    /// use dtype_core::{Argument, BaseType, Constructor};
+    ///
+    /// let row = Constructor::Contiguous { count: 3, oldtype: BaseType::F64 };
+    /// assert_eq!(row.arguments(), [Argument::Count(3), Argument::OldType(&BaseType::F64)]);
+    /// assert_eq!(row.kind().arguments(), ["count", "oldtype"]);
+    /// ```
+    pub fn arguments(&self) -> Vec<Argument<'_, T>> {
+        use Argument::{Address, Addresses, Constant, Constants, Count, Counts, Number, Numbers, OldTypes};
+        let old = Argument::OldType;
+        let length = |displacements: &[i64]| Count(displacements.len() as u64);
+        match self {
+            Self::Dup { oldtype } => vec![old(oldtype)],
+            Self::Contiguous { count, oldtype } => vec![Count(*count), old(oldtype)],
+            Self::Vector { count, blocklength, stride, oldtype } => {
+                vec![Count(*count), Count(*blocklength), Number(*stride), old(oldtype)]
+            }
+            Self::Hvector { count, blocklength, stride, oldtype } => {
+                vec![Count(*count), Count(*blocklength), Address(*stride), old(oldtype)]
+            }
+            Self::Indexed { blocklengths, displacements: at, oldtype } => {
+                vec![length(at), Counts(blocklengths.into()), Numbers(at), old(oldtype)]
+            }
+            Self::Hindexed { blocklengths, displacements: at, oldtype } => {
+                vec![length(at), Counts(blocklengths.into()), Addresses(at), old(oldtype)]
+            }
+            Self::IndexedBlock { blocklength, displacements: at, oldtype } => {
+                vec![length(at), Count(*blocklength), Numbers(at), old(oldtype)]
+            }
+            Self::HindexedBlock { blocklength, displacements: at, oldtype } => {
+                vec![length(at), Count(*blocklength), Addresses(at), old(oldtype)]
+            }
+            Self::Struct { blocklengths, displacements: at, oldtypes } => {
+                vec![length(at), Counts(blocklengths.into()), Addresses(at), OldTypes(oldtypes)]
+            }
+            Self::Subarray { dimensions, order, oldtype } => {
+                let list = |of: fn(&Subdimension) -> u64| Counts(dimensions.iter().map(of).collect());
+                let [sizes, subsizes, starts] = [
+                    list(|dimension| dimension.size),
+                    list(|dimension| dimension.subsize),
+                    list(|dimension| dimension.start),
+                ];
+                let ndims = Count(dimensions.len() as u64);
+                vec![ndims, sizes, subsizes, starts, Constant(order.mpi_name()), old(oldtype)]
+            }
+            Self::Darray { rank, dimensions, order, oldtype } => {
+                let list = |of: fn(&Distributed) -> u64| Counts(dimensions.iter().map(of).collect());
+                let all = dimensions.iter().map(|dimension| dimension.distribution);
+                vec![
+                    Count(processes(dimensions)),
+                    Count(*rank),
+                    Count(dimensions.len() as u64),
+                    list(|dimension| dimension.size),
+                    Constants(all.clone().map(|distribution| distribution.mpi_name().into()).collect()),
+                    Constants(all.map(Distribution::mpi_argument).collect()),
+                    list(|dimension| dimension.processes),
+                    Constant(order.mpi_name()),
+                    old(oldtype),
+                ]
+            }
+            Self::Resized { lower_bound, extent, oldtype } => {
+                vec![old(oldtype), Address(*lower_bound), Address(*extent)]
+            }
+        }
+    }
+
+    /// Returns the largest of the call's counts, block lengths and list lengths.
+    pub fn largest_count(&self) -> u64 {
+        let largest = |argument: Argument<'_, T>| match argument {
+            Argument::Count(count) => count,
+            Argument::Counts(counts) => counts.iter().copied().max().unwrap_or(0),
+            _ => 0,
+        };
+        self.arguments().into_iter().map(largest).max().unwrap_or(0)
+    }
+
+    /// Returns the datatypes that the new datatype is made of.
+    pub fn oldtypes(&self) -> &[T] {
+        match self {
+            Self::Struct { oldtypes, .. } => oldtypes,
+            Self::Dup { oldtype }
+            | Self::Contiguous { oldtype, .. }
+            | Self::Vector { oldtype, .. }
+            | Self::Hvector { oldtype, .. }
+            | Self::Indexed { oldtype, .. }
+            | Self::Hindexed { oldtype, .. }
+            | Self::IndexedBlock { oldtype, .. }
+            | Self::HindexedBlock { oldtype, .. }
+            | Self::Subarray { oldtype, .. }
+            | Self::Darray { oldtype, .. }
+            | Self::Resized { oldtype, .. } => slice::from_ref(oldtype),
+        }
+    }
+
+    /// Returns the same call with other datatypes in place of those that it is made of.
+    ///
+    /// # Errors
+    /// The first error of `other`.
+    pub fn try_map<U, E>(self, mut other: impl FnMut(T) -> Result<U, E>) -> Result<Constructor<U>, E> {
+        macro_rules! mapped {
+            ($($of_one:ident($($field:ident),*)),*) => {
+                match self {
+                    $(Self::$of_one { $($field,)* oldtype } => {
+                        Constructor::$of_one { $($field,)* oldtype: other(oldtype)? }
+                    })*
+                    Self::Struct { blocklengths, displacements, oldtypes } => {
+                        let oldtypes = oldtypes.into_iter().map(other).collect::<Result<_, _>>()?;
+                        Constructor::Struct { blocklengths, displacements, oldtypes }
+                    }
+                }
+            };
+        }
+        Ok(mapped! {
+            Dup(), Contiguous(count), Vector(count, blocklength, stride), Hvector(count, blocklength, stride),
+            Indexed(blocklengths, displacements), Hindexed(blocklengths, displacements),
+            IndexedBlock(blocklength, displacements), HindexedBlock(blocklength, displacements),
+            Subarray(dimensions, order), Darray(rank, dimensions, order), Resized(lower_bound, extent)
+        })
+    }
+}
+
+/// Returns the number of processes that share an array.
+fn processes(dimensions: &[Distributed]) -> u64 {
+    dimensions.iter().fold(1, |all, own| all.saturating_mul(own.processes))
 }
 
 /// A dimension of a subarray, in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subdimension {
     /// The size of the whole array.
     pub size: u64,
@@ -87,7 +240,7 @@ pub struct Subdimension {
 }
 
 /// A dimension of a distributed array, in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Distributed {
     /// The size of the whole array.
     pub size: u64,
@@ -97,7 +250,7 @@ pub struct Distributed {
     pub processes: u64,
 }
 
-impl Constructor {
+impl Constructor<Datatype> {
     /// Returns the datatype that the call creates.
     ///
     /// Its bounds are those of the standard: from the first byte to the last one, rounded up to the
@@ -121,7 +274,7 @@ impl Constructor {
     /// # Errors
     /// [`Error::Argument`] for an argument that the standard does not allow, and for datatypes that are
     /// nested more than 1,000 deep; [`Error::UnevenNode`] if lists differ in length; and [`Error::Overflow`].
-    pub fn datatype(mut self) -> Result<Datatype, Error> {
+    pub fn datatype(self) -> Result<Datatype, Error> {
         let resized = match &self {
             Self::Resized { lower_bound, extent, .. } => {
                 Some(Bounds { lower_bound: *lower_bound, extent: *extent })
@@ -200,42 +353,24 @@ impl Constructor {
     }
 
     /// Returns the bounds of the resized parts alone, or `None` if there is no copy of such a part.
-    fn resized_before(&mut self) -> Result<Option<Bounds>, Error> {
-        if self.oldtypes_mut().iter().all(|oldtype| !oldtype.resized) {
+    fn resized_before(&self) -> Result<Option<Bounds>, Error> {
+        if self.oldtypes().iter().all(|oldtype| !oldtype.resized) {
             return Ok(None);
         }
         // Measure twice: each resized part becomes a byte, first at its beginning and then at its end. All
         // other parts become empty.
         let measure = |byte: fn(Bounds) -> i64| {
-            let mut marked = self.clone();
-            for Datatype { tree, bounds, resized } in marked.oldtypes_mut() {
-                let bytes = if *resized { alloc::vec![byte(*bounds)] } else { Vec::new() };
-                *tree = TypeTree::index(bytes, TypeTree::Leaf(BaseType::Byte));
-            }
-            marked.tree()?.measure()
+            let marked = self.clone().try_map(|Datatype { bounds, resized, .. }| {
+                let bytes = if resized { vec![byte(bounds)] } else { Vec::new() };
+                let tree = TypeTree::index(bytes, TypeTree::Leaf(BaseType::Byte));
+                Ok::<_, Error>(Datatype { tree, bounds, resized })
+            });
+            marked?.tree()?.measure()
         };
         let first = measure(|bounds| bounds.lower_bound)?;
         let last = measure(|bounds| bounds.lower_bound.saturating_add(bounds.extent).saturating_sub(1))?;
         let extent = last.upper_bound.checked_sub(first.lower_bound).ok_or(TOO_FAR)?;
         Ok((first.entries > 0).then_some(Bounds { lower_bound: first.lower_bound, extent }))
-    }
-
-    /// Returns the datatypes that the new datatype is made of.
-    fn oldtypes_mut(&mut self) -> &mut [Datatype] {
-        match self {
-            Self::Struct { oldtypes, .. } => oldtypes,
-            Self::Dup { oldtype }
-            | Self::Contiguous { oldtype, .. }
-            | Self::Vector { oldtype, .. }
-            | Self::Hvector { oldtype, .. }
-            | Self::Indexed { oldtype, .. }
-            | Self::Hindexed { oldtype, .. }
-            | Self::IndexedBlock { oldtype, .. }
-            | Self::HindexedBlock { oldtype, .. }
-            | Self::Subarray { oldtype, .. }
-            | Self::Darray { oldtype, .. }
-            | Self::Resized { oldtype, .. } => slice::from_mut(oldtype),
-        }
     }
 }
 
@@ -345,7 +480,7 @@ impl Distributed {
         if let Some(k) = dimensions.iter().position(|own| own.processes == 0) {
             return refused(format!("psizes[{k}]"), 0, "1 or more".into());
         }
-        let all = dimensions.iter().fold(1u64, |all, own| all.saturating_mul(own.processes));
+        let all = processes(dimensions);
         if rank >= all {
             return refused(
                 "rank".into(),
@@ -362,50 +497,5 @@ impl Distributed {
         }
         shares.reverse();
         Ok(shares)
-    }
-}
-
-impl Program {
-    /// Returns the datatype that the calls create: the inverse of [`lower`](Self::lower).
-    ///
-    /// # Errors
-    /// The errors of [`Constructor::datatype`], and [`Error::Argument`] for a step that uses a later one.
-    pub fn datatype(&self) -> Result<Datatype, Error> {
-        let mut made: Vec<Datatype> = Vec::with_capacity(self.steps.len());
-        let old = |made: &[Datatype], oldtype: OldType| match oldtype {
-            OldType::Base(base) => Ok(Datatype::base(base)),
-            OldType::Step(step) => made.get(step).cloned().ok_or_else(|| Error::Argument {
-                argument: "oldtype".into(),
-                value: step as i128,
-                requirement: format!("the number of an earlier step, less than {}", made.len()),
-            }),
-        };
-        for step in self.steps.iter().cloned() {
-            let old = |oldtype| old(&made, oldtype);
-            let constructor = match step {
-                Step::Contiguous { count, oldtype } => {
-                    Constructor::Contiguous { count, oldtype: old(oldtype)? }
-                }
-                Step::Hvector { count, blocklength, stride, oldtype } => {
-                    Constructor::Hvector { count, blocklength, stride, oldtype: old(oldtype)? }
-                }
-                Step::HindexedBlock { blocklength, displacements, oldtype } => {
-                    Constructor::HindexedBlock { blocklength, displacements, oldtype: old(oldtype)? }
-                }
-                Step::Hindexed { blocklengths, displacements, oldtype } => {
-                    Constructor::Hindexed { blocklengths, displacements, oldtype: old(oldtype)? }
-                }
-                Step::Struct { blocklengths, displacements, oldtypes } => Constructor::Struct {
-                    blocklengths,
-                    displacements,
-                    oldtypes: oldtypes.into_iter().map(old).collect::<Result<_, _>>()?,
-                },
-                Step::Resized { lower_bound, extent, oldtype } => {
-                    Constructor::Resized { lower_bound, extent, oldtype: old(oldtype)? }
-                }
-            };
-            made.push(constructor.datatype()?);
-        }
-        old(&made, self.result)
     }
 }

@@ -1,12 +1,15 @@
 //! Arrays that are distributed over processes: the share of a dimension that a process has (MPI 4.1 section
 //! 5.1.4).
 
-use alloc::{format, string::String};
+use alloc::{
+    format,
+    string::{String, ToString},
+};
 
 use crate::Error;
 
 /// The order of an array's elements in memory and in messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ArrayOrder {
     /// The last index runs fastest: C, Rust, `MPI_ORDER_C`.
     RowMajor,
@@ -14,8 +17,18 @@ pub enum ArrayOrder {
     ColumnMajor,
 }
 
+impl ArrayOrder {
+    /// Returns MPI's constant.
+    pub const fn mpi_name(self) -> &'static str {
+        match self {
+            Self::RowMajor => "MPI_ORDER_C",
+            Self::ColumnMajor => "MPI_ORDER_FORTRAN",
+        }
+    }
+}
+
 /// The distribution of one dimension over processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Distribution {
     /// A dimension that is not distributed: `MPI_DISTRIBUTE_NONE`. There is one process.
     None,
@@ -37,6 +50,36 @@ pub enum Distribution {
     /// Blocks dealt out in turn: `MPI_DISTRIBUTE_CYCLIC`. A block has this number of elements; by default,
     /// one.
     Cyclic(Option<usize>),
+}
+
+/// The default number of elements in a block.
+const DEFAULT: &str = "MPI_DISTRIBUTE_DFLT_DARG";
+
+impl Distribution {
+    /// Returns MPI's constant.
+    pub const fn mpi_name(self) -> &'static str {
+        match self {
+            Self::None => "MPI_DISTRIBUTE_NONE",
+            Self::Block(_) => "MPI_DISTRIBUTE_BLOCK",
+            Self::Cyclic(_) => "MPI_DISTRIBUTE_CYCLIC",
+        }
+    }
+
+    /// Returns the argument beside the constant: the number of elements in a block, or MPI's constant for the
+    /// default.
+    pub fn mpi_argument(self) -> String {
+        match self {
+            Self::Block(Some(block)) | Self::Cyclic(Some(block)) => block.to_string(),
+            Self::None | Self::Block(None) | Self::Cyclic(None) => DEFAULT.into(),
+        }
+    }
+
+    /// Returns the distribution of MPI's constant and the argument beside it; `None` for other names.
+    pub fn from_mpi(name: &str, argument: &str) -> Option<Self> {
+        let block = if argument == DEFAULT { None } else { Some(argument.parse().ok()?) };
+        let all = [Self::None, Self::Block(block), Self::Cyclic(block)];
+        all.into_iter().find(|distribution| distribution.mpi_name() == name)
+    }
 }
 
 /// The share of a dimension that one process has: `count` indices in blocks of `block`, which begin `step`

@@ -3,10 +3,10 @@
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 
 use super::{
-    Bounds, OldType, Packing, Program, Step,
+    OldType, Packing, Program, Step,
     packing::{Block, Buckets},
 };
-use crate::{BaseType, Error, TypeTree, data::Counts};
+use crate::{BaseType, Bounds, Error, TypeTree, data::Counts};
 
 impl Program {
     /// Returns the shortest program found for `tree`. The program preserves the type map. A vec of adjacent

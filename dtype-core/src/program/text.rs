@@ -3,7 +3,10 @@
 use alloc::{string::String, vec::Vec};
 use core::{fmt, str::FromStr};
 
-use super::{OldType, Program, Step};
+use super::{
+    Argument, ArgumentReader, ArrayOrder, Constructor, ConstructorKind, Distributed, Distribution, OldType,
+    Program, Step,
+};
 use crate::draw::List;
 
 /// The beginning of the last line, and its end if there is nothing to build.
@@ -19,36 +22,26 @@ impl fmt::Display for OldType {
     }
 }
 
-impl fmt::Display for Step {
+/// Writes the call without the new datatype. The middle of a long list is left out; `{:#}` writes whole
+/// lists.
+impl<T: fmt::Display> fmt::Display for Constructor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = f.alternate();
-        match self {
-            Self::Contiguous { count, oldtype } => write!(f, "MPI_Type_contiguous({count}, {oldtype})"),
-            Self::Hvector { count, blocklength, stride, oldtype } => {
-                write!(f, "MPI_Type_create_hvector({count}, {blocklength}, {stride}, {oldtype})")
-            }
-            Self::HindexedBlock { blocklength, displacements, oldtype } => {
-                let (count, displacements) = (displacements.len(), List { items: displacements, all });
-                write!(
-                    f,
-                    "MPI_Type_create_hindexed_block({count}, {blocklength}, {displacements}, {oldtype})"
-                )
-            }
-            Self::Hindexed { blocklengths, displacements, oldtype } => {
-                let (count, blocklengths) = (displacements.len(), List { items: blocklengths, all });
-                let displacements = List { items: displacements, all };
-                write!(f, "MPI_Type_create_hindexed({count}, {blocklengths}, {displacements}, {oldtype})")
-            }
-            Self::Struct { blocklengths, displacements, oldtypes } => {
-                let (count, blocklengths) = (displacements.len(), List { items: blocklengths, all });
-                let (displacements, oldtypes) =
-                    (List { items: displacements, all }, List { items: oldtypes, all });
-                write!(f, "MPI_Type_create_struct({count}, {blocklengths}, {displacements}, {oldtypes})")
-            }
-            Self::Resized { lower_bound, extent, oldtype } => {
-                write!(f, "MPI_Type_create_resized({oldtype}, {lower_bound}, {extent})")
-            }
+        f.write_str(self.kind().mpi_name())?;
+        for (i, argument) in self.arguments().iter().enumerate() {
+            f.write_str(if i == 0 { "(" } else { ", " })?;
+            match argument {
+                Argument::Count(count) => write!(f, "{count}"),
+                Argument::Counts(items) => List { items, all }.fmt(f),
+                Argument::Number(number) | Argument::Address(number) => write!(f, "{number}"),
+                Argument::Numbers(items) | Argument::Addresses(items) => List { items, all }.fmt(f),
+                Argument::Constant(name) => f.write_str(name),
+                Argument::Constants(items) => List { items, all }.fmt(f),
+                Argument::OldType(oldtype) => write!(f, "{oldtype}"),
+                Argument::OldTypes(items) => List { items, all }.fmt(f),
+            }?;
         }
+        f.write_str(")")
     }
 }
 
@@ -111,7 +104,7 @@ impl FromStr for Program {
         let mut lines = (1..).zip(text.lines());
         let mut last = 0;
         for (line, text) in &mut lines {
-            let mut reader = Reader { rest: text.trim(), steps: steps.len(), is_first: true };
+            let mut reader = Reader { rest: text.trim(), steps: steps.len(), names: &[], is_first: true };
             let failed =
                 |expected, rest: &str| CallsError { line, expected, found: rest.chars().take(40).collect() };
             match reader.line() {
@@ -145,6 +138,8 @@ struct Reader<'a> {
     rest: &'a str,
     /// The number of steps on the lines before.
     steps: usize,
+    /// The names of the arguments that follow.
+    names: &'static [&'static str],
     /// `true` if no argument has been read yet.
     is_first: bool,
 }
@@ -171,73 +166,42 @@ impl<'a> Reader<'a> {
     }
 
     fn step(&mut self) -> Result<Step, Expected> {
-        const COUNT: Expected = "a count";
-        const BLOCKLENGTH: Expected = "a block length";
-        const BYTES: Expected = "a number of bytes";
-        let calls = [
-            "contiguous",
-            "create_hvector",
-            "create_hindexed_block",
-            "create_hindexed",
-            "create_struct",
-            "create_resized",
-        ];
-        let call = self.accept("a constructor call", |word| {
-            calls.iter().find(|call| word.strip_prefix("MPI_Type_") == Some(call))
+        let kind = self.accept("a constructor call", |word| {
+            ConstructorKind::ALL.iter().copied().find(|kind| kind.mpi_name() == word)
         })?;
         self.expect("(", "`(`")?;
-        let step = match *call {
-            "contiguous" => Step::Contiguous { count: self.number(COUNT)?, oldtype: self.oldtype()? },
-            "create_hvector" => Step::Hvector {
-                count: self.number(COUNT)?,
-                blocklength: self.number(BLOCKLENGTH)?,
-                stride: self.number(BYTES)?,
-                oldtype: self.oldtype()?,
-            },
-            "create_hindexed_block" => {
-                let count = self.number(COUNT)?;
-                Step::HindexedBlock {
-                    blocklength: self.number(BLOCKLENGTH)?,
-                    displacements: self.list(count, |list| list.number(BYTES))?,
-                    oldtype: self.oldtype()?,
-                }
-            }
-            "create_hindexed" => {
-                let count = self.number(COUNT)?;
-                Step::Hindexed {
-                    blocklengths: self.list(count, |list| list.number(BLOCKLENGTH))?,
-                    displacements: self.list(count, |list| list.number(BYTES))?,
-                    oldtype: self.oldtype()?,
-                }
-            }
-            "create_struct" => {
-                let count = self.number(COUNT)?;
-                Step::Struct {
-                    blocklengths: self.list(count, |list| list.number(BLOCKLENGTH))?,
-                    displacements: self.list(count, |list| list.number(BYTES))?,
-                    oldtypes: self.list(count, Self::oldtype)?,
-                }
-            }
-            _ => {
-                let oldtype = self.oldtype()?;
-                Step::Resized { lower_bound: self.number(BYTES)?, extent: self.number(BYTES)?, oldtype }
-            }
-        };
+        self.names = kind.arguments();
+        let step = kind.read(self)?;
         self.expect(")", "`)`")?;
         Ok(step)
     }
 
-    /// Reads a number as an argument.
-    fn number<T: FromStr>(&mut self, expected: Expected) -> Result<T, Expected> {
+    /// Goes on to the next argument, and describes its numbers.
+    fn next(&mut self) -> Expected {
+        let (name, rest) = self.names.split_first().unwrap_or((&"", &[]));
+        self.names = rest;
+        match *name {
+            "count" => "a count",
+            "blocklength" | "array_of_blocklengths" => "a block length",
+            "stride" | "array_of_displacements" | "lb" | "extent" => "a number of bytes",
+            _ => "a number",
+        }
+    }
+
+    /// Reads a word as an argument.
+    fn word<T>(
+        &mut self,
+        expected: Expected,
+        known: impl FnOnce(&'a str) -> Option<T>,
+    ) -> Result<T, Expected> {
         self.separator()?;
-        self.accept(expected, |word| word.parse().ok())
+        self.accept(expected, known)
     }
 
     /// Reads a datatype as an argument.
     fn oldtype(&mut self) -> Result<OldType, Expected> {
-        self.separator()?;
         let steps = self.steps;
-        self.accept("a predefined datatype or the result of an earlier call", |word| {
+        self.word("a predefined datatype or the result of an earlier call", |word| {
             let step = word.strip_prefix('t').and_then(|number| number.parse().ok());
             step.filter(|step| *step < steps).map(OldType::Step).or_else(|| Self::base(word))
         })
@@ -250,7 +214,7 @@ impl<'a> Reader<'a> {
     /// Reads a list of `count` arguments as an argument.
     fn list<T>(
         &mut self,
-        count: usize,
+        count: u64,
         read: impl Fn(&mut Self) -> Result<T, Expected>,
     ) -> Result<Vec<T>, Expected> {
         self.separator()?;
@@ -260,7 +224,7 @@ impl<'a> Reader<'a> {
         while !self.rest.starts_with(']') {
             items.push(read(self)?);
         }
-        if items.len() != count {
+        if items.len() as u64 != count {
             return Err("a list of the length in count");
         }
         self.is_first = false;
@@ -292,11 +256,116 @@ impl<'a> Reader<'a> {
     }
 }
 
+impl ArgumentReader for Reader<'_> {
+    type Datatype = OldType;
+    type Error = Expected;
+
+    fn count(&mut self) -> Result<u64, Expected> {
+        let expected = self.next();
+        self.word(expected, |word| word.parse().ok())
+    }
+
+    fn counts(&mut self, count: u64) -> Result<Vec<u64>, Expected> {
+        let expected = self.next();
+        self.list(count, |list| list.word(expected, |word| word.parse().ok()))
+    }
+
+    fn number(&mut self) -> Result<i64, Expected> {
+        let expected = self.next();
+        self.word(expected, |word| word.parse().ok())
+    }
+
+    fn numbers(&mut self, count: u64) -> Result<Vec<i64>, Expected> {
+        let expected = self.next();
+        self.list(count, |list| list.word(expected, |word| word.parse().ok()))
+    }
+
+    fn order(&mut self) -> Result<ArrayOrder, Expected> {
+        self.next();
+        let orders = [ArrayOrder::RowMajor, ArrayOrder::ColumnMajor];
+        let known = |word: &str| orders.into_iter().find(|order| order.mpi_name() == word);
+        self.word("MPI_ORDER_C or MPI_ORDER_FORTRAN", known)
+    }
+
+    fn distributed(&mut self, size: u64, ndims: u64) -> Result<Vec<Distributed>, Expected> {
+        let sizes = self.counts(ndims)?;
+        let mut words = || {
+            self.next();
+            self.list(ndims, |list| list.word("a word", Some))
+        };
+        let (names, blocks) = (words()?, words()?);
+        let processes = self.counts(ndims)?;
+        if processes.iter().fold(1u64, |all, own| all.saturating_mul(*own)) != size {
+            return Err("a list whose product is the size");
+        }
+        let dimension = |k: usize| {
+            let distribution = Distribution::from_mpi(names[k], blocks[k]);
+            let distribution = distribution.ok_or("distributions and their arguments before")?;
+            Ok(Distributed { size: sizes[k], distribution, processes: processes[k] })
+        };
+        (0..sizes.len()).map(dimension).collect()
+    }
+
+    fn datatype(&mut self) -> Result<OldType, Expected> {
+        self.next();
+        self.oldtype()
+    }
+
+    fn datatypes(&mut self, count: u64) -> Result<Vec<OldType>, Expected> {
+        self.next();
+        self.list(count, Self::oldtype)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use alloc::{format, string::ToString};
+    use alloc::{format, string::ToString, vec, vec::Vec};
 
-    use super::Program;
+    use super::{
+        ArrayOrder, Constructor, ConstructorKind, Distributed, Distribution, OldType, Program, Step,
+    };
+    use crate::{BaseType, Subdimension};
+
+    #[test]
+    fn every_constructor_is_read_as_it_is_written() {
+        let oldtype = OldType::Base(BaseType::F64);
+        let (blocklengths, displacements) = (vec![1, 0], vec![5, -8]);
+        let lists = || (blocklengths.clone(), displacements.clone());
+        let order = ArrayOrder::ColumnMajor;
+        let distributed = |distribution| Distributed { size: 9, distribution, processes: 1 };
+        let distributions = [Distribution::None, Distribution::Block(Some(9)), Distribution::Cyclic(None)];
+        let (count, blocklength, stride) = (3, 2, -16);
+        let all: Vec<Step> = vec![
+            Constructor::Contiguous { count, oldtype },
+            Constructor::Vector { count, blocklength, stride, oldtype },
+            Constructor::Hvector { count, blocklength, stride, oldtype },
+            Constructor::Indexed { blocklengths: lists().0, displacements: lists().1, oldtype },
+            Constructor::Hindexed { blocklengths: lists().0, displacements: lists().1, oldtype },
+            Constructor::IndexedBlock { blocklength, displacements: lists().1, oldtype },
+            Constructor::HindexedBlock { blocklength, displacements: lists().1, oldtype },
+            Constructor::Struct { blocklengths, displacements, oldtypes: vec![oldtype; 2] },
+            Constructor::Subarray {
+                dimensions: vec![Subdimension { size: 9, subsize: 4, start: 3 }; 2],
+                order: ArrayOrder::RowMajor,
+                oldtype,
+            },
+            Constructor::Darray {
+                rank: 0,
+                dimensions: distributions.map(distributed).into(),
+                order,
+                oldtype,
+            },
+            Constructor::Resized { lower_bound: -3, extent: 99, oldtype },
+            Constructor::Dup { oldtype },
+        ];
+        assert_eq!(all.iter().map(Constructor::kind).collect::<Vec<_>>(), ConstructorKind::ALL);
+        for call in &all {
+            assert_eq!(call.arguments().len(), call.kind().arguments().len(), "{call}");
+        }
+        let result = OldType::Step(all.len() - 1);
+        let program = Program { steps: all, result };
+        assert_eq!(format!("{program:#}").parse(), Ok(program));
+    }
 
     #[test]
     fn what_is_wrong_with_calls_is_said_with_its_place() {

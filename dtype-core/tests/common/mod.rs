@@ -189,6 +189,7 @@ pub fn interpret(program: &Program, library: Library) -> (Vec<(BaseType, i64)>, 
                 built.push((map, *lower_bound, *extent, true));
                 continue;
             }
+            other => panic!("no program makes {other}"),
         };
         let (mut map, mut bounds, mut marked) = (Vec::new(), Vec::new(), Vec::new());
         for (at, length, old) in blocks {

@@ -14,7 +14,7 @@ use dtype_core::{
 
 use super::contents::Contents;
 use crate::{
-    Envelope, Error, Usable,
+    Combiner, Envelope, Error, Usable,
     constants::{self, predefined},
     construct::size,
     errors::{checked, told},
@@ -32,37 +32,12 @@ pub fn bounds(mpi: &Usable, datatype: MPI_Datatype) -> Result<Bounds, Error> {
     Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
 }
 
-/// The combiner of a datatype, as a letter of [`Envelope`].
-#[derive(Clone, Copy)]
-struct Combiner(u8);
-
-impl Combiner {
-    /// Returns the constructor, or `None` if the datatype is predefined or the combiner is unknown.
-    fn constructor(self) -> Option<ConstructorKind> {
-        Some(match self.0 {
-            b'd' => ConstructorKind::Dup,
-            b'c' => ConstructorKind::Contiguous,
-            b'v' => ConstructorKind::Vector,
-            b'V' => ConstructorKind::Hvector,
-            b'i' => ConstructorKind::Indexed,
-            b'I' => ConstructorKind::Hindexed,
-            b'b' => ConstructorKind::IndexedBlock,
-            b'B' => ConstructorKind::HindexedBlock,
-            b's' => ConstructorKind::Struct,
-            b'a' => ConstructorKind::Subarray,
-            b'A' => ConstructorKind::Darray,
-            b'r' => ConstructorKind::Resized,
-            _ => return None,
-        })
-    }
-}
-
 /// Returns the combiner of a datatype, and the numbers of its integers, addresses, large counts and
 /// datatypes.
 fn envelope(mpi: &Usable, datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
     // SAFETY: 1.
     let found = told(mpi, "MPI_Type_get_envelope", unsafe { Envelope::of(mpi, datatype) })?;
-    Ok((Combiner(found.letter), found.numbers))
+    Ok((found.combiner, found.numbers))
 }
 
 /// Checks the depth of a datatype within others.
@@ -81,12 +56,12 @@ pub fn tree_of(mpi: &Usable, datatype: MPI_Datatype, level: usize) -> Result<(Ty
         // bounds of the result, or affect the strides in the enclosing datatype.
         return Ok((kind.read(&mut arguments)?.tree()?, false));
     }
-    let tree = match combiner.0 {
-        b'n' => named(mpi, datatype)?,
-        b'R' => number(mpi, datatype, Some(NumberKind::Real))?,
-        b'C' => number(mpi, datatype, Some(NumberKind::Complex))?,
-        b'N' => number(mpi, datatype, Some(NumberKind::Signed))?,
-        b'p' => value_index(&Arguments::of(mpi, datatype, numbers, level + 1)?)?,
+    let tree = match combiner {
+        Combiner::Named => named(mpi, datatype)?,
+        Combiner::F90Real => number(mpi, datatype, Some(NumberKind::Real))?,
+        Combiner::F90Complex => number(mpi, datatype, Some(NumberKind::Complex))?,
+        Combiner::F90Integer => number(mpi, datatype, Some(NumberKind::Signed))?,
+        Combiner::ValueIndex => value_index(&Arguments::of(mpi, datatype, numbers, level + 1)?)?,
         _ => {
             return Err(refused(
                 mpi,
@@ -107,7 +82,7 @@ pub fn add_contents(
 ) -> Result<(), Error> {
     check_level(mpi, datatype, level)?;
     let (combiner, numbers) = envelope(mpi, datatype)?;
-    contents.nodes.push(combiner.0.into());
+    contents.nodes.push(combiner as i64);
     let Some(kind) = combiner.constructor() else {
         match tree_of(mpi, datatype, level)?.0 {
             TypeTree::Leaf(base) => {
@@ -269,6 +244,7 @@ impl<'m> Arguments<'m> {
 }
 
 impl ArgumentReader for Arguments<'_> {
+    type Datatype = Datatype;
     type Error = Error;
 
     fn integer(&mut self) -> Result<u64, Error> {

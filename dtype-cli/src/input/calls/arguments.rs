@@ -16,7 +16,11 @@ pub(super) enum Value {
 }
 
 /// Returns the constructor with these arguments. Values after the last argument are ignored.
-pub(super) fn constructor(call: &str, known: ConstructorKind, values: Vec<Value>) -> Result<Constructor> {
+pub(super) fn constructor(
+    call: &str,
+    known: ConstructorKind,
+    values: Vec<Value>,
+) -> Result<Constructor<Datatype>> {
     known.read(&mut Arguments { call, known, values: values.into_iter(), next: 0 })
 }
 
@@ -86,6 +90,7 @@ impl Arguments<'_> {
 }
 
 impl ArgumentReader for Arguments<'_> {
+    type Datatype = Datatype;
     type Error = Error;
 
     fn count(&mut self) -> Result<u64> {

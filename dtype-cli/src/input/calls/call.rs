@@ -39,10 +39,9 @@ impl Reader<'_> {
             return Ok(());
         }
         let Some(known) = ConstructorKind::from_name(short) else {
-            let [all @ .., last] = ConstructorKind::ALL.map(|kind| format!("MPI_Type_{}", kind.name()));
+            let all: Vec<_> = ConstructorKind::ALL.iter().map(|kind| kind.mpi_name()).collect();
             let all = all.join(", ");
-            let error =
-                anyhow!("`{call}` is not a datatype constructor; the constructors are {all} and {last}");
+            let error = anyhow!("`{call}` is not a datatype constructor; the constructors are {all}");
             return Err(error.into());
         };
         let wanted = known.arguments().len();
