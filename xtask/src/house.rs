@@ -1,4 +1,5 @@
-//! The house check: files use each other without cycles, in every crate; no line is too long; the first line
+//! The house check: files use each other without cycles, in every crate, and as the table of ARCHITECTURE.md
+//! says; no line is too long; the first line
 //! of a doc comment is a statement; the runtime calls MPI only with the proof that MPI is usable; paths,
 //! commands and calls in the documents exist; and their Rust code is compiled.
 //!
@@ -18,28 +19,19 @@ use syn::{
     visit::{self, Visit},
 };
 
-use crate::documents;
-
-/// The path of a module within its crate: `["layout", "view"]`.
-type Module = Vec<String>;
-
-/// The modules that each module uses.
-type Uses = BTreeMap<Module, BTreeSet<Module>>;
+use crate::{
+    documents,
+    rooms::{self, Module, Uses},
+};
 
 /// The names of the first file of a crate.
 const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
-
-/// The crate whose folders have an order.
-const ROOMED: &str = "dtype-runtime/src";
-
-/// The folders of that crate. A file uses no file of a later folder.
-const ROOMS: [&str; 4] = ["layout", "decode", "transfer", "comm"];
 
 /// The largest number of lines of a file, in the folders of [`SHORT`].
 const LINES: usize = 560;
 
 /// The folders whose files are short.
-const SHORT: [&str; 4] = ["dtype-engine/src", "dtype-interpose/src", "dtype-mpi/src", ROOMED];
+const SHORT: [&str; 4] = ["dtype-engine/src", "dtype-interpose/src", "dtype-mpi/src", "dtype-runtime/src"];
 
 /// Checks every crate below a folder, and reports all faults at once.
 pub(crate) fn check(root: &Path) -> Result<()> {
@@ -75,14 +67,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let is_root = |path: &&PathBuf| ROOTS.iter().any(|root| path.ends_with(root));
     let crates: BTreeSet<_> = files.iter().filter(is_root).filter_map(|path| path.parent()).collect();
     ensure!(!crates.is_empty(), "{}: no crate below this folder", root.display());
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md"))?;
     for source in crates {
         let name = shown(root, source);
         let uses = uses(source)?;
-        if source.ends_with(ROOMED) {
-            faults.extend(climbing(&uses).map(|(lower, higher)| {
-                format!("{name}: {lower} uses {higher}; the order of the rooms is {}", ROOMS.join(", "))
-            }));
-        }
+        faults.extend(rooms::faults(&map, &name, &uses));
         faults.extend(circles(&uses).iter().map(|circle| {
             let names: Vec<_> = circle.iter().map(|module| module.join("/")).collect();
             format!(
@@ -333,17 +322,6 @@ impl<'a> Visit<'a> for Paths {
     }
 }
 
-/// Returns the files that use files of later rooms, with these.
-fn climbing(uses: &Uses) -> impl Iterator<Item = (String, String)> {
-    let room =
-        |module: &Module| ROOMS.iter().position(|room| Some(*room) == module.first().map(String::as_str));
-    let pairs = uses.iter().flat_map(|(module, used)| used.iter().map(move |used| (module, used)));
-    // The front page of the crate shows all rooms, and expansions of its macros use them.
-    let is_front = |module: &Module| module.is_empty() || module.as_slice() == ["expansion"];
-    let climbs = move |(module, used): &(&Module, &Module)| !is_front(module) && room(used) > room(module);
-    pairs.filter(climbs).map(|(module, used)| (module.join("/"), used.join("/")))
-}
-
 /// Returns the circles, each as the set of its modules.
 fn circles(uses: &Uses) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
@@ -368,19 +346,6 @@ fn reach<'a>(uses: &'a Uses, from: &'a Module) -> BTreeSet<&'a Module> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_room_that_uses_a_later_one_is_found() {
-        let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
-        let uses = Uses::from([
-            (module("comm/peer"), BTreeSet::from([module("transfer/send"), module("types")])),
-            (module("transfer/send"), BTreeSet::from([module("comm"), module("layout/view")])),
-            (module("types"), BTreeSet::from([module("layout")])),
-        ]);
-        let found: Vec<_> = climbing(&uses).collect();
-        let pair = |lower: &str, higher: &str| (lower.to_owned(), higher.to_owned());
-        assert_eq!(found, [pair("transfer/send", "comm"), pair("types", "layout")]);
-    }
 
     #[test]
     fn circles_are_found_with_all_that_they_join() {

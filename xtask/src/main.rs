@@ -25,6 +25,7 @@ mod mpi;
 mod nodes;
 mod package;
 mod programs;
+mod rooms;
 mod tables;
 mod test;
 mod uncalled;

@@ -401,11 +401,11 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     steps
 }
 
-/// Returns the names of the steps of CI, without the libraries.
+/// Returns the names of all steps, without the libraries.
 #[cfg(test)]
 pub(crate) fn names() -> Vec<String> {
     let libraries = [mpi::Library::unnamed()];
-    let all = steps(&libraries, Extent::Full).into_iter();
+    let all = steps(&libraries, Extent::Long).into_iter();
     all.map(|step| step.name.split('@').next().unwrap_or_default().to_owned()).collect()
 }
 
@@ -759,6 +759,17 @@ mod tests {
     use std::{fs, path::Path};
 
     use super::{ALL, BRIEF_SCENARIOS, LONG_PROGRAMS, SLOW_WITHOUT_MPI, SMALL_SCENARIOS, WITHOUT_RANKS};
+
+    #[test]
+    fn each_step_is_in_the_document() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/testing.md");
+        let table = fs::read_to_string(path).unwrap();
+        let rows: String = table.lines().filter(|line| line.starts_with("| `")).collect();
+        for name in super::names() {
+            let is_there = rows.contains(&format!("`{name}`")) || rows.contains(&format!("`{name}@…`"));
+            assert!(is_there, "docs/testing.md has no step `{name}`");
+        }
+    }
 
     #[test]
     fn each_test_that_is_left_out_exists() {
