@@ -50,6 +50,24 @@ format_is!(svg, "svg");
 format_is!(ansi, "ansi");
 
 #[test]
+fn each_format_has_a_snapshot() {
+    /// The formats that a test of their own compares.
+    const OTHERS: [(&str, &str); 1] = [("html", "a_page")];
+    let help = dtype(&["normalize", "--help"], "");
+    let (_, formats) = help.split_once("--format <FORMAT>").unwrap();
+    let (formats, _) = formats.split_once("\n\n      --").unwrap();
+    let names = formats.lines().filter_map(|line| line.trim().strip_prefix("- ")?.split(':').next());
+    let snapshots = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+    let mut count = 0;
+    for name in names {
+        let of = OTHERS.iter().find(|(other, _)| *other == name).map_or(name, |(_, of)| of).replace('-', "_");
+        assert!(snapshots.join(format!("formats__{of}.snap")).exists(), "{name} has no snapshot");
+        count += 1;
+    }
+    assert!(count >= 14, "{help}");
+}
+
+#[test]
 fn a_part_of_an_array_in_rust() {
     let block = "subarray([8, 8, 8], [2, 6, 8], [3, 1, 0], double)";
     insta::assert_snapshot!(dtype(&["normalize", "--format", "rust", "--function", "block"], block));

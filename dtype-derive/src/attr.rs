@@ -66,16 +66,43 @@ pub(crate) struct MessageAttributes {
     pub(crate) send_only: bool,
 }
 
+/// Declares the options of a place, with their names.
+macro_rules! options {
+    ($(#[$doc:meta])* $options:ident { $($option:ident = $name:literal),* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        enum $options {
+            $($option,)*
+        }
+
+        impl $options {
+            const ALL: &[(&str, Self)] = &[$(($name, Self::$option)),*];
+        }
+    };
+}
+
+options! {
+    /// An option of a message.
+    MessageOption { Crate = "crate", Bound = "bound", SendOnly = "send_only" }
+}
+
+options! {
+    /// An option of a type.
+    TypeOption {
+        Crate = "crate", Bound = "bound", Order = "order", Wire = "wire", Cost = "cost",
+        UnsafeEquivalence = "unsafe_equivalence"
+    }
+}
+
 impl MessageAttributes {
     /// Parses all `#[mpi(...)]` on a type. Adds their mistakes to `errors`.
     pub(crate) fn of(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut found = Self { runtime: default_runtime(), bound: None, send_only: false };
-        let known = ["crate", "bound", "send_only"];
-        for_each_option(attributes, &known, "a message", errors, |name, meta| {
-            match name {
-                "crate" => found.runtime = runtime(meta)?,
-                "bound" => found.bound = Some(bound(meta, "FromMessage")?),
-                _ => found.send_only = true,
+        for_each_option(attributes, MessageOption::ALL, "a message", errors, |option, meta| {
+            match option {
+                MessageOption::Crate => found.runtime = runtime(meta)?,
+                MessageOption::Bound => found.bound = Some(bound(meta, "FromMessage")?),
+                MessageOption::SendOnly => found.send_only = true,
             }
             Ok(())
         });
@@ -120,15 +147,16 @@ impl TypeAttributes {
             vouched: false,
             cost: Cost { model: NodeCosts::THESIS.linear(), tokens: None },
         };
-        let known = ["crate", "bound", "order", "wire", "cost", "unsafe_equivalence"];
-        for_each_option(attributes, &known, "a type", errors, |name, meta| {
-            match name {
-                "crate" => found.runtime = runtime(meta)?,
-                "bound" => found.bound = Some(bound(meta, "MpiDatatype")?),
-                "order" => found.memory_order = choice(meta, &["declared", "memory"])? == "memory",
-                "wire" => found.bytes = choice(meta, &["typed", "bytes"])? == "bytes",
-                "unsafe_equivalence" => found.vouched = true,
-                _ => found.cost = Cost::of(&text(meta)?)?,
+        for_each_option(attributes, TypeOption::ALL, "a type", errors, |option, meta| {
+            match option {
+                TypeOption::Crate => found.runtime = runtime(meta)?,
+                TypeOption::Bound => found.bound = Some(bound(meta, "MpiDatatype")?),
+                TypeOption::Order => {
+                    found.memory_order = choice(meta, &["declared", "memory"])? == "memory";
+                }
+                TypeOption::Wire => found.bytes = choice(meta, &["typed", "bytes"])? == "bytes",
+                TypeOption::Cost => found.cost = Cost::of(&text(meta)?)?,
+                TypeOption::UnsafeEquivalence => found.vouched = true,
             }
             Ok(())
         });
@@ -139,7 +167,7 @@ impl TypeAttributes {
 /// Returns `true` if a field has `#[mpi(skip)]`. Adds the mistakes in its attributes to `errors`.
 pub(crate) fn is_skipped(attributes: &[Attribute], errors: &mut Errors) -> bool {
     let mut skipped = false;
-    for_each_option(attributes, &["skip"], "a field", errors, |_, _| {
+    for_each_option(attributes, &[("skip", ())], "a field", errors, |(), _| {
         skipped = true;
         Ok(())
     });
@@ -148,38 +176,39 @@ pub(crate) fn is_skipped(attributes: &[Attribute], errors: &mut Errors) -> bool 
 
 /// Rejects `#[mpi(...)]` in a place that has no options.
 pub(crate) fn refuse(attributes: &[Attribute], place: &str, errors: &mut Errors) {
-    for_each_option(attributes, &[], place, errors, |_, _| Ok(()));
+    for_each_option::<()>(attributes, &[], place, errors, |(), _| Ok(()));
 }
 
 /// Calls `visit` for each option in all `#[mpi(...)]`. An unknown or repeated option is an error; for an
 /// unknown one, the message lists the known ones.
-fn for_each_option(
+fn for_each_option<O: Copy>(
     attributes: &[Attribute],
-    known: &[&str],
+    known: &[(&str, O)],
     place: &str,
     errors: &mut Errors,
-    mut visit: impl FnMut(&str, &ParseNestedMeta<'_>) -> Result<()>,
+    mut visit: impl FnMut(O, &ParseNestedMeta<'_>) -> Result<()>,
 ) {
     let mut given: Vec<String> = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("mpi")) {
         let parsed = attribute.parse_nested_meta(|meta| {
             let name = option(&meta);
-            let refused = match known.iter().find(|known| **known == name) {
-                None if known.is_empty() => Some(format!("`#[mpi({name})]` is not allowed on {place}")),
+            let found = match known.iter().find(|(known, _)| *known == name) {
+                None if known.is_empty() => Err(format!("`#[mpi({name})]` is not allowed on {place}")),
                 None => {
                     let verb = if known.len() == 1 { "only option is" } else { "options are" };
+                    let known: Vec<_> = known.iter().map(|(known, _)| *known).collect();
                     let known = known.join("`, `");
-                    Some(format!(
+                    Err(format!(
                         "`{name}` is not an option of `#[mpi(...)]` on {place}; the {verb} `{known}`"
                     ))
                 }
-                Some(_) if given.contains(&name) => Some(format!("`{name}` is given twice; keep one")),
-                Some(_) => None,
+                Some(_) if given.contains(&name) => Err(format!("`{name}` is given twice; keep one")),
+                Some((_, option)) => Ok(*option),
             };
             given.push(name.clone());
-            let outcome = match refused {
-                Some(message) => Err(Error::new_spanned(&meta.path, message)),
-                None => visit(&name, &meta),
+            let outcome = match found {
+                Err(message) => Err(Error::new_spanned(&meta.path, message)),
+                Ok(option) => visit(option, &meta),
             };
             let refused = outcome.is_err();
             outcome.unwrap_or_else(|error| errors.push(error));
@@ -325,6 +354,15 @@ fn weighting(name: &LitStr) -> Result<Weighting> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_option_is_described() {
+        let page = include_str!("lib.rs");
+        let of_types = TypeOption::ALL.iter().map(|(name, _)| *name);
+        for name in of_types.chain(MessageOption::ALL.iter().map(|(name, _)| *name)) {
+            assert!(page.contains(&format!("#[mpi({name}")), "the documentation lacks `#[mpi({name})]`");
+        }
+    }
 
     #[test]
     fn cost_files_are_read_and_their_mistakes_named() {

@@ -338,7 +338,9 @@ fn is_block(tree: &TypeTree) -> bool {
 fn has_lengths(tree: &TypeTree) -> bool {
     let here = match tree {
         TypeTree::IndexBucket { buckets, .. } => buckets.windows(2).any(|pair| pair[0] != pair[1]),
-        _ => false,
+        TypeTree::Leaf(_) | TypeTree::Vector { .. } | TypeTree::Index { .. } | TypeTree::Struct { .. } => {
+            false
+        }
     };
     here || tree.children().iter().any(has_lengths)
 }

@@ -546,7 +546,7 @@ fn items(tree: &TypeTree) -> usize {
         TypeTree::Index { displacements, .. } | TypeTree::IndexBucket { displacements, .. } => {
             displacements.len()
         }
-        _ => 1,
+        TypeTree::Leaf(_) | TypeTree::Vector { .. } | TypeTree::Struct { .. } => 1,
     };
     here + tree.children().iter().map(items).sum::<usize>()
 }

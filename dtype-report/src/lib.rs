@@ -181,22 +181,39 @@ impl Usage {
 
     /// Adds a row with the same constructors and call site to this one.
     pub fn add(&mut self, other: &Self) {
-        let is_missing = other.sizes[1] == self.sizes[1] && self.layout.is_none();
-        if other.sizes[1] > self.sizes[1] || is_missing {
-            self.layout.clone_from(&other.layout);
+        // All columns are named, so that none is forgotten.
+        let Self {
+            built: _,
+            place: _,
+            layout,
+            sizes,
+            committed,
+            messages,
+            bytes,
+            packed,
+            packable,
+            worth,
+            seconds,
+            first_use,
+            samples,
+            reasons,
+        } = other;
+        let is_missing = sizes[1] == self.sizes[1] && self.layout.is_none();
+        if sizes[1] > self.sizes[1] || is_missing {
+            self.layout.clone_from(layout);
         }
-        self.sizes = [self.sizes[0].min(other.sizes[0]), self.sizes[1].max(other.sizes[1])];
+        self.sizes = [self.sizes[0].min(sizes[0]), self.sizes[1].max(sizes[1])];
         // A report file may contain any numbers, so the sums saturate.
-        self.committed = self.committed.saturating_add(other.committed);
-        self.messages = self.messages.saturating_add(other.messages);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.packed = self.packed.saturating_add(other.packed);
-        self.packable = self.packable.saturating_add(other.packable);
-        self.worth = self.worth.saturating_add(other.worth);
-        self.seconds += other.seconds;
-        self.first_use.add(&other.first_use);
-        self.samples.add(&other.samples);
-        for (reason, messages) in &other.reasons {
+        self.committed = self.committed.saturating_add(*committed);
+        self.messages = self.messages.saturating_add(*messages);
+        self.bytes = self.bytes.saturating_add(*bytes);
+        self.packed = self.packed.saturating_add(*packed);
+        self.packable = self.packable.saturating_add(*packable);
+        self.worth = self.worth.saturating_add(*worth);
+        self.seconds += seconds;
+        self.first_use.add(first_use);
+        self.samples.add(samples);
+        for (reason, messages) in reasons {
             if self.reasons.len() < MOST_REASONS || self.reasons.contains_key(reason) {
                 let sum = self.reasons.entry(reason.clone()).or_default();
                 *sum = sum.saturating_add(*messages);

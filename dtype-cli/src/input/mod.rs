@@ -241,29 +241,24 @@ impl Source {
 
     fn parse(&self, bytes: &[u8], file: Option<&PathBuf>) -> Result<InputLayout> {
         let form = self.form(bytes, file)?;
-        if matches!(form, Form::Program | Form::C | Form::Cxx) {
-            let (record, datatype) = self.structure(form, bytes, file)?;
-            return Ok(InputLayout { described: Described::Datatype(datatype?), record: Some(record) });
-        }
+        let text = || std::str::from_utf8(bytes).context(NO_TEXT);
+        let is_struct = matches!(form, Form::Program | Form::C | Form::Cxx);
         let is_plain = self.skip.is_empty() && self.include.is_none();
-        ensure!(is_plain, "`--skip` and `--include` are for structs of programs and headers");
-        if form == Form::List {
-            return Ok(InputLayout::of(Described::Map(list::read(bytes, self.base)?)));
-        }
-        if form == Form::Numpy {
-            let text = if numpy::is_npy(bytes) {
-                numpy::header(bytes)?
-            } else {
-                std::str::from_utf8(bytes).context(NO_TEXT)?
-            };
-            let (datatype, record) = numpy::read(text)?;
-            return Ok(InputLayout { described: Described::Datatype(datatype), record });
-        }
-        let text = std::str::from_utf8(bytes).context(NO_TEXT)?;
+        ensure!(is_struct || is_plain, "`--skip` and `--include` are for structs of programs and headers");
         Ok(InputLayout::of(match form {
-            Form::Json => json(text)?,
-            Form::Notation => Described::Datatype(notation::read(text, self.base)?),
-            _ => Described::Datatype(calls::read(text, self.name.as_deref())?),
+            Form::Program | Form::C | Form::Cxx => {
+                let (record, datatype) = self.structure(form, bytes, file)?;
+                return Ok(InputLayout { described: Described::Datatype(datatype?), record: Some(record) });
+            }
+            Form::Numpy => {
+                let text = if numpy::is_npy(bytes) { numpy::header(bytes)? } else { text()? };
+                let (datatype, record) = numpy::read(text)?;
+                return Ok(InputLayout { described: Described::Datatype(datatype), record });
+            }
+            Form::List => Described::Map(list::read(bytes, self.base)?),
+            Form::Json => json(text()?)?,
+            Form::Notation => Described::Datatype(notation::read(text()?, self.base)?),
+            Form::Calls => Described::Datatype(calls::read(text()?, self.name.as_deref())?),
         }))
     }
 }

@@ -288,7 +288,7 @@ fn nest(tree: &TypeTree, extent: i64) -> Option<ArrayPart> {
                 loops.push((*stride, i64::try_from(buckets[0]).ok()?));
                 inner = child;
             }
-            _ => return None,
+            TypeTree::Index { .. } | TypeTree::IndexBucket { .. } | TypeTree::Struct { .. } => return None,
         }
     };
     let element = base.extent() as i64;
