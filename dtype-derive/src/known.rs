@@ -235,9 +235,9 @@ pub(crate) fn base_type(name: &syn::Ident) -> Option<BaseType> {
     if name == "char" {
         return Some(BaseType::U32);
     }
-    let base = name.to_string().parse().ok()?;
-    // These names appear in type maps, and are not Rust types.
-    (!matches!(base, BaseType::C32 | BaseType::C64 | BaseType::Byte)).then_some(base)
+    // The other base types are no types of Rust, though type maps name them.
+    let is_type = |base: &BaseType| !matches!(base, BaseType::C32 | BaseType::C64 | BaseType::Byte);
+    BaseType::all_plain().filter(is_type).find(|base| name == base.name())
 }
 
 /// Returns the fact that `ty` is the base type `base` where the expansion stands.

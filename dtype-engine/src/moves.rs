@@ -69,6 +69,10 @@ impl Listed {
     #[inline(never)]
     unsafe fn run_ahead(&self, turns: &[Sides], kernel: unsafe fn(&Self, &[Sides])) {
         let ahead = (Moves::AHEAD / self.places.count().max(1)).max(1);
+        if turns.len() <= ahead {
+            // SAFETY: the caller guarantees the conditions for all of `turns`.
+            return unsafe { kernel(self, turns) };
+        }
         for (i, turn) in turns.iter().enumerate() {
             if let Some(Sides { a, .. }) = turns.get(i + ahead) {
                 let fetch = |at: &i32| fetch(a.wrapping_offset(*at as isize));

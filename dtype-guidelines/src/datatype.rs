@@ -3,9 +3,9 @@
 // This file frees only handles that it made, and lists outlive the calls that read them.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use std::{convert::Infallible, ffi::c_int};
+use std::{cell::RefCell, ffi::c_int};
 
-use dtype_mpi::{make, predefined, ready};
+use dtype_mpi::{Usable, make, predefined, ready};
 use mpi::ffi::{self, MPI_Datatype};
 
 use crate::description::Description;
@@ -28,8 +28,13 @@ impl Owned {
     /// Makes the constructor calls of a description. The datatype is not committed.
     ///
     /// # Panics
-    /// If a number does not fit a C `int`, if the library lacks the base type, or if MPI refuses the call.
+    /// If MPI is not usable, if it refuses a call, or if the library lacks a base type.
     pub fn of(description: &Description) -> Self {
+        let mpi = ready().unwrap_or_else(|error| panic!("{error}"));
+        Self::made(&mpi, description)
+    }
+
+    fn made(mpi: &Usable, description: &Description) -> Self {
         let call = match description {
             Description::Base(base) => {
                 let raw = predefined(*base).unwrap_or_else(|| panic!("this MPI library has no {base}"));
@@ -37,11 +42,15 @@ impl Owned {
             }
             Description::Call(call) => call,
         };
-        let mpi = ready().unwrap_or_else(|error| panic!("{error}"));
         // MPI allows freeing these datatypes once the new datatype is made.
-        let call = (**call).clone().try_map(|oldtype| Ok::<_, Infallible>(Self::of(&oldtype)));
-        let call = call.unwrap_or_else(|error| match error {});
-        let raw = unsafe { make(&mpi, &call, |oldtype| Ok(oldtype.raw)) };
+        let olds = RefCell::new(Vec::new());
+        let handle = |oldtype: &Description| {
+            let old = Self::made(mpi, oldtype);
+            let raw = old.raw;
+            olds.borrow_mut().push(old);
+            Ok(raw)
+        };
+        let raw = unsafe { make(mpi, call, handle) };
         Self { raw: raw.unwrap_or_else(|error| panic!("{description}: {error}")), is_predefined: false }
     }
 

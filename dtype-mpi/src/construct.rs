@@ -29,13 +29,33 @@ pub fn construct(mpi: &Usable, program: &Program, purpose: Purpose) -> Result<(M
     let asked = tree.measure()?;
     let most = if has_large_counts() { i64::MAX as u64 } else { Count::MAX as u64 };
     let packing = running().packing_for(purpose);
-    let suited = if packing == Packing::default() && program.largest_count() <= most {
+    // A call in extents has no version with large counts here.
+    let is_in_bytes = program.steps.iter().all(is_in_bytes);
+    let suited = if packing == Packing::default() && is_in_bytes && program.largest_count() <= most {
         None
     } else {
         Some(Program::lower_for(&tree, Some(bounds), most, packing)?)
     };
     let may_split = purpose == Purpose::Messages;
     run(mpi, suited.as_ref().unwrap_or(program), may_split, &asked)
+}
+
+/// Returns `true` for the calls that programs of trees have.
+fn is_in_bytes(step: &Step) -> bool {
+    match step {
+        Step::Contiguous { .. }
+        | Step::Hvector { .. }
+        | Step::Hindexed { .. }
+        | Step::HindexedBlock { .. }
+        | Step::Struct { .. }
+        | Step::Resized { .. } => true,
+        Step::Dup { .. }
+        | Step::Vector { .. }
+        | Step::Indexed { .. }
+        | Step::IndexedBlock { .. }
+        | Step::Subarray { .. }
+        | Step::Darray { .. } => false,
+    }
 }
 
 /// Makes the calls of a program. The datatype has the size and the true extent in `asked`. If `may_split` is
@@ -168,8 +188,8 @@ impl Steps<'_> {
 /// Makes a constructor call. `handle` returns the datatype for an old type.
 ///
 /// # Errors
-/// [`Error::Argument`] for a number that the library's function does not take; [`Error::Mpi`] if the call
-/// fails; those of `handle`.
+/// [`Error::Argument`] for a number that the library's function does not take; an error if lists differ in
+/// length; [`Error::Mpi`] if the call fails; those of `handle`.
 ///
 /// # Safety
 /// 1. `handle` returns datatypes that are live until this function returns.
@@ -180,14 +200,15 @@ pub unsafe fn make<T>(
     handle: impl Fn(&T) -> Result<MPI_Datatype, Error>,
 ) -> Result<MPI_Datatype, Error> {
     let call = constructor.kind().mpi_name();
+    check_lists(constructor)?;
     // SAFETY: a constant of the library.
     let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
     let place = &raw mut new;
     let mut olds = constructor.oldtypes().iter().map(handle).collect::<Result<Vec<_>, _>>()?;
     let old = olds.first().copied().unwrap_or(new);
     let counts = Counts::of(constructor)?;
-    // SAFETY, for every call below: 1. MPI is usable; 2. the lists have the length that is passed with them;
-    // 3. the old types are live, by 1.
+    // SAFETY, for every call below: 1. MPI is usable; 2. the lists have the length that is passed with them,
+    // as `check_lists` has found; 3. the old types are live, by 1.
     let code = match constructor {
         // SAFETY: 1 and 3.
         Constructor::Dup { .. } => unsafe { mpi.MPI_Type_dup(old, place) },
@@ -312,6 +333,28 @@ pub unsafe fn make<T>(
     };
     checked(mpi, call, code)?;
     Ok(new)
+}
+
+/// Checks that there are as many block lengths, and old types of a struct, as displacements.
+fn check_lists<T>(constructor: &Constructor<T>) -> Result<(), Error> {
+    let (displacements, all) = match constructor {
+        Constructor::Indexed { blocklengths, displacements, .. }
+        | Constructor::Hindexed { blocklengths, displacements, .. } => {
+            (displacements.len(), vec![("block lengths", blocklengths.len())])
+        }
+        Constructor::Struct { blocklengths, displacements, oldtypes } => {
+            let others = vec![("block lengths", blocklengths.len()), ("datatypes", oldtypes.len())];
+            (displacements.len(), others)
+        }
+        _ => return Ok(()),
+    };
+    match all.into_iter().find(|(_, others)| *others != displacements) {
+        None => Ok(()),
+        Some((of, others)) => {
+            let node = constructor.kind().mpi_name();
+            Err(dtype_core::Error::UnevenNode { node, displacements, of, others }.into())
+        }
+    }
 }
 
 /// Returns MPI's constant for an order.

@@ -4,7 +4,7 @@
 //! The nodes of a tree are written one after another, children before their parents, with `serde` and
 //! `postcard`. So reading needs no recursion, however deep the tree is.
 
-use dtype_core::{Bounds, TypeTree};
+use dtype_core::{BaseType, Bounds, TypeTree};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -21,7 +21,7 @@ struct Marshalled {
     nodes: Vec<Node>,
 }
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// A node of the tree. Its children precede it.
 #[derive(Serialize, Deserialize)]
@@ -106,7 +106,8 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
         let mut child = || children.pop().map_or_else(|| TypeTree::structure([], []), |(tree, _)| tree);
         let tree = match node {
             Node::Leaf(name) => {
-                TypeTree::Leaf(name.parse().map_err(|error| refused(&format!("`{name}` is {error}")))?)
+                let known = BaseType::all().find(|base| base.name() == name);
+                TypeTree::Leaf(known.ok_or_else(|| refused(&format!("`{name}` is no base type")))?)
             }
             Node::Vector { count, stride } => TypeTree::vector(count, stride, child()),
             Node::Index { displacements } => TypeTree::index(displacements, child()),

@@ -10,7 +10,7 @@ use super::{Message, Pending, Place, Preparing, Starting};
 use crate::{
     Error, FromMessage, Result, Wire,
     message::fixed,
-    mpi::{Usable, ready},
+    mpi::{Usable, ready, returning_errors},
     transfer::{
         address::{Address, Channel},
         incoming::{OF_ANY_SIZE, value_of},
@@ -256,8 +256,11 @@ pub(super) fn arrived_value<T: FromMessage>(mpi: &Usable, from: Address) -> Resu
         let waiting = Waiting::new(mpi, from, T::KEPT)?;
         return if waiting.is_done(mpi) { value_of(mpi, waiting.wait(mpi)?).map(Some) } else { Ok(None) };
     }
-    let Some(matched) = Matched::look_for(mpi, from)? else { return Ok(None) };
-    value_of(mpi, Found::receive(mpi, matched, T::KEPT, |_| None)?).map(Some)
+    let found = returning_errors(mpi, from.communicator, || {
+        let matched = Matched::look_for(mpi, from)?;
+        matched.map(|matched| Found::receive(mpi, matched, T::KEPT, |_| None)).transpose()
+    });
+    found?.map(|found| value_of(mpi, found)).transpose()
 }
 
 /// A message that has arrived and has not been received (MPI 4.1 section 3.8).

@@ -319,6 +319,8 @@ pub(crate) struct Found {
 enum Memory {
     /// Memory of the thread, which is kept for the next message.
     Spare(Vec<u8>),
+    /// Memory of exactly the message's size.
+    Copied(Vec<u8>),
     /// Memory that may become a `Vec`.
     Owned(OwnedMemory),
 }
@@ -369,6 +371,20 @@ impl Found {
         Ok(Self { sender, memory: Memory::Spare(memory) })
     }
 
+    /// Gives the memory of the thread back: the message may wait for long until it is read.
+    pub fn put_aside(self) -> Self {
+        let Self { sender, memory } = self;
+        let memory = match memory {
+            Memory::Spare(bytes) => {
+                let copied = bytes.as_slice().to_vec();
+                keep(bytes);
+                Memory::Copied(copied)
+            }
+            memory => memory,
+        };
+        Self { sender, memory }
+    }
+
     /// Calls a function with the message.
     pub fn read<R>(self, read: impl FnOnce(Message<'_>) -> Result<R, Error>) -> Result<R, Error> {
         match self.memory {
@@ -377,6 +393,7 @@ impl Found {
                 keep(bytes);
                 read
             }
+            Memory::Copied(bytes) => read(Message::Borrowed(&bytes)),
             Memory::Owned(memory) => read(Message::Owned(memory)),
         }
     }

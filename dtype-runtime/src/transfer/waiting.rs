@@ -72,7 +72,7 @@ fn settle(mpi: &Usable, all: &[Rc<Slot>], i: usize) {
     let held = slot.life.hold();
     let found = match held.as_ref().ok_or(Error::Freed).and_then(|_| look_for(mpi, all, i)) {
         Ok(None) => return,
-        Ok(Some(matched)) => Found::receive(mpi, matched, slot.kept, |_| None),
+        Ok(Some(matched)) => Found::receive(mpi, matched, slot.kept, |_| None).map(Found::put_aside),
         Err(error) => Err(error),
     };
     slot.has_message.set(true);
