@@ -44,7 +44,7 @@ const FOLDERS: &[(&str, &[&[&str]])] = &[
 const PAGES: &[&[&str]] = &[&["doctests", "optimized"]];
 
 /// The steps for the manifests and the other files at the top.
-const TOP: &[&[&str]] = &[&["rustdoc", "without-mpi", "messages"], WITH_MPI];
+const TOP: &[&[&str]] = &[&["rustdoc", "packages", "licences", "without-mpi", "messages"], WITH_MPI];
 
 /// Returns the steps for what is not committed, or for the last commit if everything is.
 pub(crate) fn steps(sh: &Shell) -> Result<BTreeSet<&'static str>> {

@@ -358,6 +358,8 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             Ok(())
         }));
         steps.push(Step::new("rustdoc", 50, |sh, _| documented(sh, &libraries[0])));
+        steps.push(Step::new("packages", 6, |sh, _| packaged(sh)));
+        steps.push(Step::new("licences", 5, licences));
     }
     steps.push(Step::new("without-mpi", if full { 310 } else { 250 }, move |sh, count| {
         if full {
@@ -514,7 +516,6 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
         }),
     ];
     steps.push(Step::new("book", 150, |sh, _| docs::book(sh).map(drop)));
-    steps.push(Step::new("licences", 5, licences));
     for library in libraries {
         steps.push(Step::new(format!("stock@{}", library.label()), 600, |sh, count| {
             stock(sh, library, count)
@@ -545,6 +546,18 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
         Ok(())
     }));
     steps
+}
+
+/// Makes the packages of the crates as they would be published, and checks that nothing is missing in their
+/// manifests. They are not built: the registry's `mpi-sys` needs libclang.
+fn packaged(sh: &Shell) -> Result<()> {
+    let options =
+        ["--workspace", "--dry-run", "--no-verify", "--allow-dirty", "--target-dir", "target/packages"];
+    let output = cmd!(sh, "cargo publish {options...}").quiet().ignore_status().output()?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let is_warning = |line: &&str| line.starts_with("warning: ") && !line.contains("due to dry run");
+    ensure!(output.status.success() && !text.lines().any(|line| is_warning(&line)), "{text}");
+    Ok(())
 }
 
 /// Checks the licences and the sources of all dependencies.
