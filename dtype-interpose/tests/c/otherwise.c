@@ -86,8 +86,5 @@ int main(int argc, char **argv) {
             travel(of == 0 ? "block" : fortran ? "cyclic-fortran" : "cyclic-c", type, MPI_DOUBLE, count, 0);
         }
     }
-    if (rank == 0) {
-        printf("sent all\n");
-    }
     MPI_Finalize();
 }
