@@ -166,8 +166,8 @@ pub enum Error {
         expected: usize,
         /// The packed size of the message in bytes; `None` if it is only known to be larger than `expected`.
         found: Option<usize>,
-        /// The rank that sent the message, and its tag; `None` in a collective call, or if they are not
-        /// known.
+        /// The rank that sent the message, and its tag, which is negative if it is not known; `None` in a
+        /// collective call, or if the rank is not known.
         from: Option<(i32, i32)>,
     },
     /// The communicator of a message that was prepared or started has been freed.
@@ -392,14 +392,20 @@ fn size(bytes: usize, value: usize) -> String {
     let plural = |number| if number == 1 { "" } else { "s" };
     match (bytes / value.max(1), bytes % value.max(1)) {
         _ if value <= 1 => format!("{bytes} packed byte{}", plural(bytes)),
-        (values, 0) => format!("{values} value{} ({bytes} packed bytes)", plural(values)),
-        (values, _) => format!("{values} value{} and a part of one ({bytes} packed bytes)", plural(values)),
+        (values, rest) => {
+            let part = if rest == 0 { "" } else { " and a part of one" };
+            format!("{values} value{}{part} ({bytes} packed byte{})", plural(values), plural(bytes))
+        }
     }
 }
 
-/// Returns the text ` from rank … with tag …`, or no text if the sender is not known.
+/// Returns the text ` from rank … with tag …` as far as they are known.
 fn sender(from: Option<(i32, i32)>) -> String {
-    from.map_or_else(String::new, |(rank, tag)| format!(" from rank {rank} with tag {tag}"))
+    match from {
+        None => String::new(),
+        Some((rank, ..0)) => format!(" from rank {rank}"),
+        Some((rank, tag)) => format!(" from rank {rank} with tag {tag}"),
+    }
 }
 
 impl fmt::Debug for Error {
@@ -435,6 +441,12 @@ mod tests {
         );
         assert_eq!(format!("{error:?}"), format!("Size: {error}"));
         assert_eq!((error.sizes(), error.rank()), (Some((12, Some(6))), Some(1)));
+        let error = Error::Fit { value: 1, expected: 1, found: None, from: Some((2, -1)) };
+        assert_eq!(
+            error.to_string(),
+            "the message from rank 2 has more than its destination, which has 1 packed byte: sender and \
+             receiver must have the same number of values of the same type"
+        );
         let error = Error::from(dtype_core::Error::EmptyMap);
         assert!(format!("{error:?}").starts_with("Argument: "));
     }

@@ -146,7 +146,7 @@ fn arrived<M: Write + ?Sized>(
     let (sender, size) = sender_of(mpi, message, outcome, from)?;
     // A message longer than `room` may arrive without an error, because the buffer is larger.
     let bytes = buffer.get(..size).filter(|bytes| bytes.len() <= room);
-    unpack(mpi, message, bytes.ok_or_else(|| is_too_long(message))?, sender, descriptions)?;
+    unpack(mpi, message, bytes.ok_or_else(|| is_too_long(message, sender))?, sender, descriptions)?;
     Ok(sender)
 }
 
@@ -164,12 +164,14 @@ fn sender_of<M: Read + ?Sized>(
     if !is_truncation(mpi, code) {
         checked(mpi, "MPI_Recv", code)?;
     }
-    Err(is_too_long(message))
+    Err(is_too_long(message, from))
 }
 
-/// Returns the error for a message that is longer than its destination.
-fn is_too_long<M: Read + ?Sized>(message: &M) -> Error {
-    Error::Fit { value: message.step(), expected: message.packed_size(), found: None, from: None }
+/// Returns the error for a message that is longer than its destination, from an address, which may be that of
+/// any rank.
+fn is_too_long<M: Read + ?Sized>(message: &M, from: Address) -> Error {
+    let from = (from.rank >= 0).then_some((from.rank, from.tag));
+    Error::Fit { value: message.step(), expected: message.packed_size(), found: None, from }
 }
 
 /// Adds the sender to an error of a message that it sent.
