@@ -62,7 +62,8 @@ pub(crate) struct Options {
     /// The benchmark to run.
     #[arg(value_enum)]
     name: Name,
-    /// Run all cases with fewer sizes and runs: under a minute, two for `guidelines`.
+    /// Run all cases with fewer sizes and runs: up to a minute for each library beyond the build, two for
+    /// `guidelines`.
     #[arg(long)]
     quick: bool,
     /// Print one JSON object per line.
@@ -168,6 +169,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
             Ok(libraries) => {
                 for library in libraries.into_iter().chain(mpi::newest(&sh)) {
                     let _environment = library.enter(&sh)?;
+                    eprintln!("On {}:", library.version);
                     run("bench-pack", &["--features", "mpi"], &["--library", &library.label()])?;
                 }
             }
@@ -305,6 +307,7 @@ fn on_ranks(
     if has_cores(ranks) {
         command.env_remove("OMPI_MCA_mpi_yield_when_idle");
     }
+    eprintln!("On {}, {ranks} rank{}:", library.version, if ranks == 1 { "" } else { "s" });
     let status = command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
     ensure!(status.success(), "the benchmark failed on {}", library.version);
     Ok(())

@@ -74,6 +74,9 @@ fn calls(world: &World<'_>) -> Result {
         let sending = world.peer(1).start().send(&x)?;
         equal(from.receive()?, x);
         sending.finish()?;
+        let arriving = world.peer(1).start().receive::<Task>()?;
+        let task = arriving.finish()?;
+        equal(task, Task::default());
     } else if rank == 1 {
         let there = world.peer(0);
         equal(there.tag(7).receive()?, 0.5);
@@ -89,6 +92,7 @@ fn calls(world: &World<'_>) -> Result {
         there.send(&Task::default())?;
         there.send(&0.5)?;
         equal(there.receive()?, 0.5);
+        there.send(&Task::default())?;
     }
     // Otherwise, what follows could be received from any rank, too.
     world.barrier();
