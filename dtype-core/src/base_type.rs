@@ -80,22 +80,20 @@ impl Row {
         variant: &'static str,
         made: Made,
     ) -> Self {
-        let (c, aliases, numpy, fortran, substitute, external) = (None, &[], &[], None, None, None);
-        let (mpi4py, rust) = (Some(mpi_name.split_at("MPI_".len()).1), name);
         Self {
             base,
             name,
             mpi_name,
             variant,
             made,
-            c,
-            aliases,
-            numpy,
-            mpi4py,
-            rust,
-            fortran,
-            substitute,
-            external,
+            c: None,
+            aliases: &[],
+            numpy: &[],
+            mpi4py: Some(mpi_name.split_at("MPI_".len()).1),
+            rust: name,
+            fortran: None,
+            substitute: None,
+            external: None,
         }
     }
 }

@@ -60,7 +60,7 @@ pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{
     Argument, ArgumentReader, ArrayOrder, Blocks, Buckets, CallsError, Constructor, ConstructorKind,
     Datatype, Distributed, Distribution, OldType, Packing, Program, Purpose, Share, Step, Subdimension,
-    WrittenOut,
+    WrittenOut, grid_size,
 };
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};

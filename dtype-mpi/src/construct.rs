@@ -8,7 +8,7 @@ use ::mpi::{
 };
 use dtype_core::{
     Argument, ArrayOrder, BaseType, Constructor, Datatype, Distributed, Distribution, Measure, OldType,
-    Packing, Program, Purpose, Step, Subdimension,
+    Packing, Program, Purpose, Step, Subdimension, grid_size,
 };
 
 use crate::{
@@ -300,7 +300,9 @@ pub unsafe fn make<T>(
             let subsizes = list("array_of_subsizes", |dimension| dimension.subsize)?;
             let starts = list("array_of_starts", |dimension| dimension.start)?;
             let ndims = int(call, "ndims", dimensions.len())?;
-            let (sizes, subsizes, starts) = (sizes.as_ptr(), subsizes.as_ptr(), starts.as_ptr());
+            let sizes = sizes.as_ptr();
+            let subsizes = subsizes.as_ptr();
+            let starts = starts.as_ptr();
             // SAFETY: 1 to 3.
             unsafe {
                 mpi.MPI_Type_create_subarray(ndims, sizes, subsizes, starts, order_of(*order), old, place)
@@ -313,7 +315,7 @@ pub unsafe fn make<T>(
             let sizes = list("array_of_gsizes", |dimension| dimension.size)?;
             let processes = list("array_of_psizes", |dimension| dimension.processes)?;
             let (kinds, blocks) = distributions(call, dimensions)?;
-            let all = dimensions.iter().fold(1u64, |all, own| all.saturating_mul(own.processes));
+            let all = grid_size(dimensions.iter().map(|dimension| dimension.processes));
             let (all, rank) = (int(call, "size", all)?, int(call, "rank", *rank)?);
             let (ndims, order) = (int(call, "ndims", dimensions.len())?, order_of(*order));
             let (sizes, kinds) = (sizes.as_ptr(), kinds.as_ptr());

@@ -8,7 +8,7 @@ use core::slice;
 
 use super::{
     arguments::{Argument, ConstructorKind},
-    distribution::{ArrayOrder, Blocks, Distribution, Share},
+    distribution::{ArrayOrder, Blocks, Distribution, Share, grid_size},
 };
 use crate::{BaseType, Bounds, Error, TypeTree};
 
@@ -151,7 +151,7 @@ impl<T> Constructor<T> {
                 let list = |of: fn(&Distributed) -> u64| Counts(dimensions.iter().map(of).collect());
                 let all = dimensions.iter().map(|dimension| dimension.distribution);
                 vec![
-                    Count(processes(dimensions)),
+                    Count(grid_size(dimensions.iter().map(|dimension| dimension.processes))),
                     Count(*rank),
                     Count(dimensions.len() as u64),
                     list(|dimension| dimension.size),
@@ -221,11 +221,6 @@ impl<T> Constructor<T> {
             Subarray(dimensions, order), Darray(rank, dimensions, order), Resized(lower_bound, extent)
         })
     }
-}
-
-/// Returns the number of processes that share an array.
-fn processes(dimensions: &[Distributed]) -> u64 {
-    dimensions.iter().fold(1, |all, own| all.saturating_mul(own.processes))
 }
 
 /// A dimension of a subarray, in elements.
@@ -480,7 +475,7 @@ impl Distributed {
         if let Some(k) = dimensions.iter().position(|own| own.processes == 0) {
             return refused(format!("psizes[{k}]"), 0, "1 or more".into());
         }
-        let all = processes(dimensions);
+        let all = grid_size(dimensions.iter().map(|own| own.processes));
         if rank >= all {
             return refused(
                 "rank".into(),

@@ -52,8 +52,17 @@ pub enum Distribution {
     Cyclic(Option<usize>),
 }
 
+/// Returns the number of processes in a grid of these lengths; `u64::MAX` if there are more.
+///
+/// ```
+/// assert_eq!(dtype_core::grid_size([2, 3]), 6);
+/// ```
+pub fn grid_size(lengths: impl IntoIterator<Item = u64>) -> u64 {
+    lengths.into_iter().fold(1, u64::saturating_mul)
+}
+
 /// The default number of elements in a block.
-const DEFAULT: &str = "MPI_DISTRIBUTE_DFLT_DARG";
+pub(super) const DEFAULT: &str = "MPI_DISTRIBUTE_DFLT_DARG";
 
 impl Distribution {
     /// Returns MPI's constant.
@@ -74,9 +83,9 @@ impl Distribution {
         }
     }
 
-    /// Returns the distribution of MPI's constant and the argument beside it; `None` for other names.
-    pub fn from_mpi(name: &str, argument: &str) -> Option<Self> {
-        let block = if argument == DEFAULT { None } else { Some(argument.parse().ok()?) };
+    /// Returns the distribution of MPI's constant, in blocks of so many elements or of the default; `None`
+    /// for other names.
+    pub fn from_mpi(name: &str, block: Option<usize>) -> Option<Self> {
         let all = [Self::None, Self::Block(block), Self::Cyclic(block)];
         all.into_iter().find(|distribution| distribution.mpi_name() == name)
     }

@@ -18,7 +18,7 @@ use core::convert::Infallible;
 pub use self::{
     arguments::{Argument, ConstructorKind},
     constructor::{Constructor, Datatype, Distributed, Subdimension},
-    distribution::{ArrayOrder, Blocks, Distribution, Share},
+    distribution::{ArrayOrder, Blocks, Distribution, Share, grid_size},
     packing::{Buckets, Packing, Purpose, WrittenOut},
     reader::ArgumentReader,
     text::CallsError,

@@ -55,8 +55,9 @@ impl ConstructorKind {
             }
             Self::Subarray => {
                 let ndims = from.integer()?;
-                let (sizes, subsizes, starts) =
-                    (from.counts(ndims)?, from.counts(ndims)?, from.counts(ndims)?);
+                let sizes = from.counts(ndims)?;
+                let subsizes = from.counts(ndims)?;
+                let starts = from.counts(ndims)?;
                 let dimensions = sizes.into_iter().zip(subsizes).zip(starts);
                 let dimensions =
                     dimensions.map(|((size, subsize), start)| Subdimension { size, subsize, start });
@@ -67,7 +68,9 @@ impl ConstructorKind {
                 }
             }
             Self::Darray => {
-                let (size, rank, ndims) = (from.integer()?, from.integer()?, from.integer()?);
+                let size = from.integer()?;
+                let rank = from.integer()?;
+                let ndims = from.integer()?;
                 Constructor::Darray {
                     rank,
                     dimensions: from.distributed(size, ndims)?,

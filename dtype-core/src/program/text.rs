@@ -6,6 +6,7 @@ use core::{fmt, str::FromStr};
 use super::{
     Argument, ArgumentReader, ArrayOrder, Constructor, ConstructorKind, Distributed, Distribution, OldType,
     Program, Step,
+    distribution::{DEFAULT, grid_size},
 };
 use crate::draw::List;
 
@@ -289,18 +290,18 @@ impl ArgumentReader for Reader<'_> {
 
     fn distributed(&mut self, size: u64, ndims: u64) -> Result<Vec<Distributed>, Expected> {
         let sizes = self.counts(ndims)?;
-        let mut words = || {
-            self.next();
-            self.list(ndims, |list| list.word("a word", Some))
-        };
-        let (names, blocks) = (words()?, words()?);
+        self.next();
+        let names = self.list(ndims, |list| list.word("a distribution", Some))?;
+        self.next();
+        let block = |word: &str| if word == DEFAULT { Some(None) } else { word.parse().ok().map(Some) };
+        let blocks = self.list(ndims, |list| list.word("a number of elements", block))?;
         let processes = self.counts(ndims)?;
-        if processes.iter().fold(1u64, |all, own| all.saturating_mul(*own)) != size {
+        if grid_size(processes.iter().copied()) != size {
             return Err("a list whose product is the size");
         }
         let dimension = |k: usize| {
             let distribution = Distribution::from_mpi(names[k], blocks[k]);
-            let distribution = distribution.ok_or("distributions and their arguments before")?;
+            let distribution = distribution.ok_or("constants of distributions before")?;
             Ok(Distributed { size: sizes[k], distribution, processes: processes[k] })
         };
         (0..sizes.len()).map(dimension).collect()
@@ -334,7 +335,8 @@ mod tests {
         let order = ArrayOrder::ColumnMajor;
         let distributed = |distribution| Distributed { size: 9, distribution, processes: 1 };
         let distributions = [Distribution::None, Distribution::Block(Some(9)), Distribution::Cyclic(None)];
-        let (count, blocklength, stride) = (3, 2, -16);
+        let (count, blocklength) = (3, 2);
+        let stride = -16;
         let all: Vec<Step> = vec![
             Constructor::Contiguous { count, oldtype },
             Constructor::Vector { count, blocklength, stride, oldtype },
@@ -365,6 +367,24 @@ mod tests {
         let result = OldType::Step(all.len() - 1);
         let program = Program { steps: all, result };
         assert_eq!(format!("{program:#}").parse(), Ok(program));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_distributed_array_is_said() {
+        let whole = "t0 = MPI_Type_create_darray(3, 0, 1, [9], [MPI_DISTRIBUTE_BLOCK], [3], [3], \
+                     MPI_ORDER_C, MPI_INT)\nMPI_Type_commit(t0)\n";
+        assert_eq!(format!("{:#}", whole.parse::<Program>().unwrap()), whole);
+        for (from, to, error) in [
+            ("darray(3", "darray(2", "expected a list whose product is the size"),
+            ("UTE_BLOCK", "UTE_OTHER", "expected constants of distributions before"),
+            ("[3], [3]", "[x], [3]", "expected a number of elements, found `x]"),
+            ("[3], [3]", "[,], [3]", "expected a number of elements, found `,]"),
+            ("[MPI_DISTRIBUTE_BLOCK]", "[,]", "expected a list of the length in count"),
+            ("ORDER_C", "ORDER_D", "expected MPI_ORDER_C or MPI_ORDER_FORTRAN"),
+        ] {
+            let found = whole.replacen(from, to, 1).parse::<Program>().unwrap_err().to_string();
+            assert!(found.contains(error), "{found}");
+        }
     }
 
     #[test]

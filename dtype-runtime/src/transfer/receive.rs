@@ -350,7 +350,8 @@ impl Found {
         kept: usize,
         lend: impl FnOnce(usize) -> Option<OwnedMemory>,
     ) -> Result<Self, Error> {
-        let (size, sender, bytes) = (matched.size, matched.sender(), Bytes::of(matched.size)?);
+        let (size, sender) = (matched.size, matched.sender());
+        let bytes = Bytes::of(size)?;
         if kept.is_power_of_two() && size >= LONG && !checks() {
             let lent = lend(size).filter(|memory| memory.room() >= size);
             let memory = lent.map_or_else(|| OwnedMemory::with_room(size, kept), Ok)?;

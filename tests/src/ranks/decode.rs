@@ -2,13 +2,17 @@
 //! it packs with them, and reports their bounds.
 
 use std::{
+    collections::HashSet,
     ops::Range,
     os::raw::c_int,
     sync::{Arc, atomic::Ordering},
 };
 
-use dtype_core::{BaseType, Bounds, NodeCosts, TypeTree};
-use dtype_mpi::{Committed, Contents, Decoded, constructors};
+use dtype_core::{
+    ArrayOrder, BaseType, Bounds, Constructor, ConstructorKind, Datatype, Distributed, Distribution, Error,
+    NodeCosts, Subdimension, TypeTree,
+};
+use dtype_mpi::{Committed, Contents, Decoded, constructors, make};
 use dtype_runtime::pack::Error as PackError;
 use dtype_runtime::{
     decode,
@@ -339,6 +343,7 @@ pub fn kept() {
         assert!(first.datatype().unwrap().as_raw() == again.as_raw());
 
         named();
+        made();
         by_other_costs();
         contents();
         let mut deep = ffi::RSMPI_DATATYPE_NULL;
@@ -423,6 +428,87 @@ fn contents() {
     assert_eq!(constructors(&reference(darray)).unwrap(), "darray(f64)");
     // SAFETY: made above, and freed once.
     unsafe { ffi::MPI_Type_free(&raw mut darray) };
+}
+
+/// MPI makes every constructor with the type map and the bounds that the core computes.
+fn made() {
+    let oldtype = BaseType::I16;
+    let (count, blocklength) = (3, 2);
+    let displacements = vec![8, 0, 24];
+    let blocklengths = vec![2, 0, 1];
+    let distributions = [Distribution::Block(Some(4)), Distribution::Cyclic(Some(2)), Distribution::None];
+    let processes = [2, 3, 1];
+    let dimension =
+        |k: usize| Distributed { size: 7, distribution: distributions[k], processes: processes[k] };
+    let part = |size, subsize, start| Subdimension { size, subsize, start };
+    let calls = [
+        Constructor::Dup { oldtype },
+        Constructor::Contiguous { count, oldtype },
+        Constructor::Vector { count, blocklength, stride: 5, oldtype },
+        Constructor::Hvector { count, blocklength, stride: 22, oldtype },
+        Constructor::Indexed {
+            blocklengths: blocklengths.clone(),
+            displacements: displacements.clone(),
+            oldtype,
+        },
+        Constructor::Hindexed {
+            blocklengths: blocklengths.clone(),
+            displacements: displacements.clone(),
+            oldtype,
+        },
+        Constructor::IndexedBlock { blocklength, displacements: displacements.clone(), oldtype },
+        Constructor::HindexedBlock { blocklength, displacements: displacements.clone(), oldtype },
+        Constructor::Struct {
+            blocklengths,
+            displacements,
+            oldtypes: vec![BaseType::I16, BaseType::F64, BaseType::U8],
+        },
+        Constructor::Subarray {
+            dimensions: vec![part(5, 2, 3), part(6, 4, 1)],
+            order: ArrayOrder::ColumnMajor,
+            oldtype,
+        },
+        Constructor::Darray {
+            rank: 4,
+            dimensions: (0..3).map(dimension).collect(),
+            order: ArrayOrder::RowMajor,
+            oldtype,
+        },
+        Constructor::Resized { lower_bound: -4, extent: 12, oldtype },
+    ];
+    let kinds: HashSet<_> = calls.iter().map(Constructor::kind).collect();
+    assert_eq!(kinds.len(), ConstructorKind::ALL.len());
+    let mpi = dtype_mpi::ready().unwrap();
+    let memory: Vec<u8> = (0..4096).map(|i| (i * 7 % 251) as u8).collect();
+    for call in calls {
+        // SAFETY: 1, as predefined datatypes live. The datatype is freed once.
+        let mut raw = unsafe { make(&mpi, &call, |base| Ok(predefined(*base))) }.unwrap();
+        let expected = call.clone().try_map(|base| Ok::<_, Error>(Datatype::base(base)));
+        let Datatype { tree, bounds: core, .. } = expected.unwrap().datatype().unwrap();
+        let decoded = Decoded::of(&reference(raw)).unwrap();
+        let map = tree.flatten().unwrap();
+        assert_eq!((decoded.tree.flatten().unwrap(), decoded.bounds), (map.clone(), core), "{call}");
+        // SAFETY: a live datatype.
+        unsafe { ffi::MPI_Type_commit(&raw mut raw) };
+        let entries = map.types().iter().zip(map.displacements());
+        let bytes: Vec<u8> = entries
+            .flat_map(|(base, at)| memory[*at as usize..][..base.size() as usize].iter().copied())
+            .collect();
+        assert_eq!(mpi_pack(memory.as_ptr(), 1, raw, bytes.len()), bytes, "{call}");
+        // SAFETY: a live datatype.
+        unsafe { ffi::MPI_Type_free(&raw mut raw) };
+    }
+    let uneven = Constructor::Hindexed { blocklengths: vec![1], displacements: vec![0, 8], oldtype };
+    // SAFETY: 1, as predefined datatypes live.
+    let refused = unsafe { make(&mpi, &uneven, |base| Ok(predefined(*base))) };
+    assert!(refused.is_err(), "lists of different lengths");
+    let far = Constructor::Vector { count, blocklength, stride: 1 << 40, oldtype };
+    // SAFETY: 1, as predefined datatypes live.
+    let refused = unsafe { make(&mpi, &far, |base| Ok(predefined(*base))) }.unwrap_err().to_string();
+    assert!(
+        refused.contains("MPI_Type_vector: 1099511627776 does not fit its argument `stride`"),
+        "{refused}"
+    );
 }
 
 /// Normalizing keeps the predefined datatype that a datatype is made of, even if another one has the same

@@ -3,6 +3,7 @@
 use anyhow::{Error, Result, bail};
 use dtype_core::{
     ArgumentReader, ArrayOrder, BaseType, Constructor, ConstructorKind, Datatype, Distributed, Distribution,
+    grid_size,
 };
 
 /// The value of an argument or of a variable.
@@ -140,21 +141,19 @@ impl ArgumentReader for Arguments<'_> {
                 _ => None,
             })?;
         let processes = self.counts(count)?;
-        let all = processes.iter().fold(1u64, |all, processes| all.saturating_mul(*processes));
+        let all = grid_size(processes.iter().copied());
         if all != size {
             bail!("{}: `size` is {size}, but must be {all}, the product of array_of_psizes", self.call);
         }
         let mut dimensions = Vec::new();
         for (k, kind) in kinds.iter().enumerate() {
-            let distribution = match kind.to_ascii_uppercase().as_str() {
-                "MPI_DISTRIBUTE_BLOCK" => Distribution::Block(blocks[k]),
-                "MPI_DISTRIBUTE_CYCLIC" => Distribution::Cyclic(blocks[k]),
-                "MPI_DISTRIBUTE_NONE" => Distribution::None,
-                kind => bail!(
+            let kind = kind.to_ascii_uppercase();
+            let Some(distribution) = Distribution::from_mpi(&kind, blocks[k]) else {
+                bail!(
                     "{}: array_of_distribs[{k}] is `{kind}`, but must be MPI_DISTRIBUTE_BLOCK, \
                      MPI_DISTRIBUTE_CYCLIC or MPI_DISTRIBUTE_NONE",
                     self.call
-                ),
+                );
             };
             dimensions.push(Distributed { size: sizes[k], distribution, processes: processes[k] });
         }
